@@ -68,7 +68,7 @@ _INTERRUPTED = {
     VersionStatus.DONE: STILL_THERE,
     VersionStatus.RELEASED: STILL_THERE,
     VersionStatus.EXISTS: VISIBLE,
-    VersionStatus.MISSING: VISIBLE,
+    VersionStatus.MISSING: Outcome.ALREADY_GONE.value,
 }
 """What a purge says of a file whose tagging was interrupted."""
 _EXISTS = "another file, or its copy that cannot be told from one, is at its path in the quarantine"

@@ -8,10 +8,12 @@ from datetime import timedelta
 import pytest
 from collecting import LakeServices
 from in_quarantine import held, purge, restore
+from killing import Killer
 from nessie_gc_memory import MemoryLake, TableState, put
 from tagged_files import FIRST, MONTH, TAG, Killed, marks, tagged, there, with_garbage
 
 from nessie_gc_core.errors import ServiceUnavailableError
+from nessie_gc_core.services.parameters import SweepParameters
 
 
 @pytest.fixture
@@ -58,6 +60,20 @@ def test_s09_a_sweep_that_finds_a_file_needed_extends_its_time(
     assert (2, 1) == (purged.done.files, purged.waiting.files)
     assert 1 == restore(services).done.files
     assert {"memory://wh/db/t/data/dead-1.parquet": None} == marks(lake)
+
+
+def test_s09_a_sweep_warns_of_a_needed_file_whose_tagging_was_interrupted(
+    lake: MemoryLake, live: TableState, services: LakeServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live_set = services.mark()
+    assert Killer(lake, services, monkeypatch).kills(lambda: services.sweep(live_set, TAG), 5)
+    lake.commit("dev", put(live.append("dead-1.parquet").version))
+    lake.advance(MONTH)
+    report = services.sweep(services.mark(), SweepParameters(min_age=timedelta(days=99)))
+    assert "1 file in quarantine with a tag is needed again: `restore` takes the tags off" in report.warnings
+    until = {file.path: file.until - lake.now for file in held(services)}
+    assert timedelta(days=30) == until["data/dead-1.parquet"]
+    assert 2 == sum(left < timedelta(0) for left in until.values())
 
 
 def test_s09_what_an_earlier_sweep_found_does_not_count_when_a_later_one_finds_the_file_needed(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 from collecting import LakeServices
-from in_quarantine import held, purge, restore
+from in_quarantine import held, purge, restore, rows
 from killing import Killer
 from nessie_gc_memory import MemoryFileDeleter, MemoryLake, TableState
 from tagged_files import DEAD, FIRST, MONTH, PLACE, TAG, marks, tagged, there, with_garbage
@@ -232,6 +233,20 @@ def test_s15_a_record_of_an_interrupted_tag_on_a_file_that_is_another_one_now_is
     assert (0, []) == (sum(mark == str(second) for mark in marks(lake).values()), held(services))
 
 
+def test_s15_a_sweep_without_a_quarantine_deletes_files_whose_tagging_was_interrupted(
+    lake: MemoryLake, killer: Killer, services: LakeServices, tmp_path: Path
+) -> None:
+    live_set, file = services.mark(), tmp_path / "outcomes.jsonl"
+    assert killer.kills(lambda: services.sweep(live_set, TAG), 5)
+    assert 3 == services.sweep(services.mark()).outcomes[Outcome.DELETED].files
+    lake.advance(MONTH)
+    report = purge(services, outcomes_to=str(file))
+    assert (3, 0, []) == (report.released.files, report.exit_code, held(services))
+    assert {("released", "it is gone, and its tagging was interrupted")} == {
+        (row["outcome"], row["reason"]) for row in rows(file)
+    }
+
+
 def test_s15_a_task_that_is_tried_again_finds_its_own_tag(lake: MemoryLake, live: TableState) -> None:
     stored = lake.objects.get(FIRST)
     assert stored is not None
@@ -309,7 +324,7 @@ def test_s15_what_is_not_as_it_was_recorded_is_not_purged(
     report = purge(services)
     assert (2, 1, []) == (report.done.files, report.released.files, held(services))
     assert {FIRST} == there(lake).keys()
-    assert "1 file without their tag, or changed: they are not in quarantine any more" in str(report)
+    assert "1 file without their tag, changed or gone: they are not in quarantine any more" in str(report)
 
 
 def test_s15_a_file_that_was_written_again_is_tagged_anew(

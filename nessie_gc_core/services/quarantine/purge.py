@@ -22,6 +22,7 @@ from nessie_gc_core.services.run import Run
 _MISSING = "it is not in quarantine; is this the right store? `forget_missing` removes its record"
 
 _VISIBLE = "somebody made it visible again, so it is not purged"
+_GONE = "it is gone, and its tagging was interrupted"
 _RELEASED = "somebody removed its tag or wrote it again, so it is not purged"
 
 
@@ -72,6 +73,9 @@ class PurgeService(Release):
             return True
         if status == VISIBLE and bucket_of_tags(file.place) is not None:
             report.count(report.released, file, _RELEASED)
+            return True
+        if status == Outcome.ALREADY_GONE and file.state is HeldState.MOVING and bucket_of_tags(file.place) is not None:
+            report.count(report.released, file, _GONE)
             return True
         if status == VISIBLE:
             report.count(report.visible, file, _VISIBLE)

@@ -44,7 +44,7 @@ class ReleaseReport(ShownAsText):
     visible: Tally = field(default_factory=Tally)
     """Hidden files that somebody else made visible: they are left alone, and not in quarantine any more."""
     released: Tally = field(default_factory=Tally)
-    """Tagged files that are not as they were recorded: they are left alone, and not in quarantine any more."""
+    """Tagged files that are not as they were recorded, or not there: they are not in quarantine any more."""
     waiting: Tally = field(default_factory=Tally)
     """Files that can still be restored, which a purge does not take; a warning names other reasons."""
     kept: Tally = field(default_factory=Tally)
@@ -102,7 +102,7 @@ class ReleaseReport(ShownAsText):
             "blocked: see below": self.blocked,
             "still at their paths: they were never moved": self.unmoved,
             "visible again: they are not in quarantine any more": self.visible,
-            "without their tag, or changed: they are not in quarantine any more": self.released,
+            "without their tag, changed or gone: they are not in quarantine any more": self.released,
             "waiting: they can still be restored": self.waiting,
             "kept by a veto or a reference": self.kept,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ _STATE = [*_KEYS, "modified"]
 _TAGGED = pa.schema([*FILE_KEYS, *RECORDS])
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _HELD = (HeldState.HELD, HeldState.RESTORING, HeldState.PURGING)
+"""States of a file that has its tag; one whose tagging was interrupted may have it."""
 
 
 def seen_at(live_set: LiveSet) -> datetime:
@@ -75,8 +76,8 @@ def leave_tagged(verdicts: Dataset, index: UnitIndex, run: SweepRun, *, counted:
 def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun) -> None:
     """Looks at what is in quarantine with a tag: needed files, which are read as before, get more time.
 
-    The records of all others say then as of when nothing needs them, whether their files are still there or not.
-    A run that deletes nothing only warns.
+    So do those whose tagging was interrupted: they may have the tag. The records of all others say then as of when
+    nothing needs them, whether their files are still there or not. A run that deletes nothing only warns.
 
     Args:
         reachable: what is needed (:data:`REACHABLE_FILES`).
@@ -85,9 +86,9 @@ def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun) -> None:
     """
     if not has_tagged(run.store):
         return
-    held = _held(scope.index, run).where("unit", sorted(scope.plan.roots))
-    needed = held.semi_join(reachable, _KEYS).checkpoint()
-    files = needed.count()
+    maybe = _held(scope.index, run, (*_HELD, HeldState.MOVING)).where("unit", sorted(scope.plan.roots))
+    needed = maybe.semi_join(reachable, _KEYS).checkpoint()
+    files = needed.distinct(_KEYS).count()
     if files:
         run.report.warn(
             f"{plural(files, 'file')} in quarantine with a tag {'is' if files == 1 else 'are'} needed again: `restore` "
@@ -98,6 +99,7 @@ def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun) -> None:
         until, seen = run.clock() + run.parameters.quarantine_for, seen_at(run.live_set)
         _change(needed, run, lambda file: _needed(file, until))
         if vouches(run.live_set):
+            held = maybe.where("state", list(_HELD))
             _change(held.anti_join(reachable, _KEYS), run, lambda file: replace(file, held=max(file.held, seen)))
 
 
@@ -116,13 +118,13 @@ def _needed(file: HeldFile, until: datetime) -> HeldFile:
     return replace(file, held=_NEVER, until=max(file.until, until), state=state)
 
 
-def _held(index: UnitIndex, run: SweepRun) -> Dataset:
+def _held(index: UnitIndex, run: SweepRun, states: Collection[HeldState] = _HELD) -> Dataset:
     """The tagged files at their places in sweep units (:data:`_TAGGED`)."""
-    return run.engine.dataset(to_batches(_rows(index, held_in(run.store)), _TAGGED), _TAGGED).checkpoint()
+    return run.engine.dataset(to_batches(_rows(index, held_in(run.store), states), _TAGGED), _TAGGED).checkpoint()
 
 
-def _rows(index: UnitIndex, store: SupportsQuarantine) -> Iterator[Row]:
-    for file in store.held_files(states=_HELD):
+def _rows(index: UnitIndex, store: SupportsQuarantine, states: Collection[HeldState]) -> Iterator[Row]:
+    for file in store.held_files(states=states):
         found = place_of(file, index) if bucket_of_tags(file.place) is not None else None
         if found is not None:
             yield (*found, *record_row(file))
