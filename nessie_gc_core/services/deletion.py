@@ -167,6 +167,7 @@ class Deletion:
             live_set_id=run.live_set.id,
             clock=run.clock,
             deletes=mode.removes,
+            alone=mode is not DeleteMode.DRY_RUN,
             done=mode.done,
         )
 

@@ -46,6 +46,7 @@ class OutcomeFile:
         live_set_id: UUID,
         clock: Clock,
         deletes: bool = True,
+        alone: bool = True,
         done: Outcome = Outcome.DELETED,
     ) -> None:
         """Opens the file, before anything is deleted; what is in it stays, whoever wrote it.
@@ -55,6 +56,7 @@ class OutcomeFile:
             live_set_id: the live set.
             clock: says what time it is.
             deletes: whether files are removed.
+            alone: whether a lease is held, so that nobody else writes to the file.
             done: the outcome of a file that is removed.
 
         Raises:
@@ -65,7 +67,7 @@ class OutcomeFile:
         self._clock = clock
         self._deletes = deletes
         self._done = done
-        self._format = None if self._path is None else open_format(self._path)
+        self._format = None if self._path is None else open_format(self._path, alone=alone)
 
     def __enter__(self) -> Self:
         return self

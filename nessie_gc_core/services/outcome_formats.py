@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -52,14 +53,18 @@ class OutcomeFormat(ABC):
         """Syncs, and closes what is open."""
 
 
-def open_format(path: Path) -> OutcomeFormat:
+def open_format(path: Path, *, alone: bool = True) -> OutcomeFormat:
     """What writes to a file, by its name; what is in it stays, whoever wrote it.
+
+    Args:
+        path: the file.
+        alone: whether nobody else can be writing to it, so that what is not finished is left by a killed run.
 
     Raises:
         ConfigurationError: it cannot be written.
     """
     try:
-        return ParquetParts(path) if path.suffix == ".parquet" else JsonLines(path)
+        return (ParquetParts if path.suffix == ".parquet" else JsonLines)(path, alone=alone)
     except OSError as error:
         raise ConfigurationError(f"cannot write `outcomes_to` {path}: {error.strerror or error}") from error
 
@@ -76,10 +81,10 @@ def telling_errors(path: Path | None) -> Iterator[None]:
 class JsonLines(OutcomeFormat):
     """One file with a line for each row; a second run adds to it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, alone: bool = True) -> None:
         self._path = path
         self._file: BinaryIO = path.open("ab")
-        _mend(path, self._file)
+        _mend(path, self._file, alone=alone)
         sync_folder(path)
 
     def position(self) -> int:
@@ -122,9 +127,10 @@ class JsonLines(OutcomeFormat):
 class ParquetParts(OutcomeFormat):
     """``NAME.parquet``, ``NAME.1.parquet`` and so on: a file for every sync, whole or not there at all."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, alone: bool = True) -> None:
         self._path = path
-        self._unfinished = path.with_name(f"{path.name}.unfinished")
+        self._unfinished = path.with_name(f"{path.name}.unfinished" if alone else f"{path.name}.{uuid4()}.unfinished")
+        self._unfinished.unlink(missing_ok=True)  # it may be a finished part as well
         self._unfinished.open("wb").close()
         self._unfinished.unlink()
         self._writer: parquet.ParquetWriter | None = None
@@ -150,8 +156,22 @@ class ParquetParts(OutcomeFormat):
         self._writer = None
         with self._unfinished.open("rb+") as written:
             os.fsync(written.fileno())
-        self._unfinished.rename(self._part(self.position()))
+        self._name()
         sync_folder(self._path)
+
+    def _name(self) -> None:
+        """Takes the next name; what somebody else has finished meanwhile is never replaced."""
+        while True:
+            part = self._part(self.position())
+            try:
+                os.link(self._unfinished, part)
+            except FileExistsError:
+                continue
+            except OSError:  # not every file system has links
+                self._unfinished.rename(part)
+            else:
+                self._unfinished.unlink()
+            return
 
     def names_since(self, position: int, schema: pa.Schema = NAMES) -> Iterator[pa.RecordBatch]:
         """Reads the files from a number on."""
@@ -181,7 +201,7 @@ def sync_folder(path: Path) -> None:
         os.close(folder)
 
 
-def _mend(path: Path, file: BinaryIO) -> None:
+def _mend(path: Path, file: BinaryIO, *, alone: bool) -> None:
     """Ends the last line; if a killed run left one of our lines incomplete, its plan names the file again."""
     with path.open("rb") as written:
         end = written.seek(0, os.SEEK_END)
@@ -197,7 +217,7 @@ def _mend(path: Path, file: BinaryIO) -> None:
     try:
         json.loads(fragment)
     except ValueError:
-        if fragment.startswith(_BEGINNING) or _BEGINNING.startswith(fragment):
+        if alone and (fragment.startswith(_BEGINNING) or _BEGINNING.startswith(fragment)):
             file.truncate(end - len(fragment))
             return
     file.write(b"\n")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from collecting import LakeServices
 from in_quarantine import held, named, purge, restore, rows
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, put
 
 from nessie_gc_core import hookimpl
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, LeaseHeldError
 from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.outcome_formats import RECORDED, open_format
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 
@@ -23,6 +27,14 @@ NAMES = [f"data/dead-{number}.parquet" for number in range(3)]
 VERBS: Mapping[str, Callable[..., ReleaseReport]] = {"restored": restore, "purged": purge}
 Options = Mapping[str, Any]
 EVERYTHING: Mapping[str, Options] = {"restored": {"everything": True}, "purged": {}}
+
+
+RECORDED_ROW = {
+    **dict.fromkeys(("unit", "location", "path", "live_set_id"), "mine"),
+    **dict.fromkeys(("size", "modified", "recorded"), 0),
+    "sidecar": False,
+    "outcome": "purged",
+}
 
 
 class Killed(BaseException):
@@ -130,6 +142,38 @@ def test_s15_a_run_that_is_killed_before_it_changes_the_records_names_no_file_tw
     VERBS[verb](services, **given)
     assert [(name, verb) for name in NAMES] == named(file)
     assert [] == held(services)
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_s15_another_run_does_not_disturb_the_file_of_one_that_is_at_work(
+    services: LakeServices, live_set: str, file: Path, dry_run: bool
+) -> None:
+    [first, *_] = held(services)
+    mine = open_format(file)
+    mine.write(pa.RecordBatch.from_pylist([RECORDED_ROW], schema=RECORDED))
+    with (
+        hold_lease(services.store, [first.repository], timedelta(minutes=1), elapsed=services.elapsed),
+        nullcontext() if dry_run else pytest.raises(LeaseHeldError),
+    ):
+        purge(services, outcomes_to=str(file), dry_run=dry_run)
+    mine.close()
+    assert ("mine", "purged") in named(file)
+    assert (4 if dry_run else 1) == len(rows(file))
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_s15_a_line_that_another_run_is_writing_is_not_taken_away(
+    services: LakeServices, live_set: str, file: Path, dry_run: bool
+) -> None:
+    [first, *_] = held(services)
+    file.write_text('{"unit": "mem', encoding="utf-8")
+    with (
+        hold_lease(services.store, [first.repository], timedelta(minutes=1), elapsed=services.elapsed),
+        nullcontext() if dry_run else pytest.raises(LeaseHeldError),
+    ):
+        purge(services, outcomes_to=str(file), dry_run=dry_run)
+    assert '{"unit": "mem' == file.read_text(encoding="utf-8").splitlines()[0]
 
 
 def test_s15_lines_of_earlier_runs_stay(services: LakeServices, live_set: str, tmp_path: Path) -> None:

@@ -29,13 +29,14 @@ class ReleasedFiles:
     without a line; and the next one, which finds the record as it was, looks whether the line is there already.
     """
 
-    def __init__(self, path: str | None, *, rules: LocationRules, clock: Clock) -> None:
+    def __init__(self, path: str | None, *, rules: LocationRules, clock: Clock, alone: bool) -> None:
         """Opens the file, before anything is touched.
 
         Args:
             path: the file; ``None``: nothing is written.
             rules: how locations are compared.
             clock: says what time it is.
+            alone: whether a lease is held, so that nobody else writes to the file.
 
         Raises:
             ConfigurationError: it cannot be written.
@@ -43,7 +44,7 @@ class ReleasedFiles:
         self._path = None if path is None else Path(path)
         self._rules = rules
         self._clock = clock
-        self._format: OutcomeFormat | None = None if self._path is None else open_format(self._path)
+        self._format: OutcomeFormat | None = None if self._path is None else open_format(self._path, alone=alone)
         self._rows: list[Row] = []
         self._said: set[Row] = set()
 

@@ -73,26 +73,35 @@ class Release(Service[Run]):
         chosen = Chosen.by(self.parameters, quarantines, run)
         mine = [each for each in quarantines if chosen.live_set_id in (None, each.live_set_id)]
         repositories = sorted({each.repository for each in mine})
-        with ReleasedFiles(self.parameters.outcomes_to, rules=chosen.rules, clock=run.clock) as outcomes:
-            done = self.would if self.parameters.dry_run else self.verb
-            report.named = lambda file, name, reason: outcomes.add(file, done if name == "done" else name, reason)
-            steps = in_pieces(self._meant(store, chosen, repositories, now, report), self.parameters.files_per_step)
-            choose = self.chooser(run, report)
-            if self.parameters.dry_run:
+        steps = in_pieces(self._meant(store, chosen, repositories, now, report), self.parameters.files_per_step)
+        choose = self.chooser(run, report)
+        if self.parameters.dry_run:
+            with self._outcomes(chosen.rules, run, report):
                 for step in steps:
                     _show(choose(step), report)
-            else:
-                again, duration = "run the command again", self.parameters.lease
-                with hold_lease(run.store, repositories, duration, elapsed=run.elapsed, then=again) as lease:
-                    _check_workers({each.place for each in mine}, run)
-                    for step in steps:
-                        outcomes.begin(step, self.doing)
-                        free = choose(step)
-                        lease.check()
-                        self._step(free, store, run, report, outcomes)
+        else:
+            again, duration = "run the command again", self.parameters.lease
+            with (
+                hold_lease(run.store, repositories, duration, elapsed=run.elapsed, then=again) as lease,
+                self._outcomes(chosen.rules, run, report) as outcomes,
+            ):
+                _check_workers({each.place for each in mine}, run)
+                for step in steps:
+                    outcomes.begin(step, self.doing)
+                    free = choose(step)
+                    lease.check()
+                    self._step(free, store, run, report, outcomes)
         if self.parameters.chooses and not report.found_any:
             report.warnings.append("nothing in quarantine matches")
         return report
+
+    def _outcomes(self, rules: LocationRules, run: Run, report: ReleaseReport) -> ReleasedFiles:
+        """The outcome file, which takes what the report counts; only under a lease nobody else writes to it."""
+        dry_run = self.parameters.dry_run
+        outcomes = ReleasedFiles(self.parameters.outcomes_to, rules=rules, clock=run.clock, alone=not dry_run)
+        done = self.would if dry_run else self.verb
+        report.named = lambda file, name, reason: outcomes.add(file, done if name == "done" else name, reason)
+        return outcomes
 
     def is_due(self, file: HeldFile, now: datetime) -> bool:
         """Whether a file may be released."""
