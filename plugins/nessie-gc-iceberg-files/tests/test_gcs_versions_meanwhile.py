@@ -182,6 +182,19 @@ def test_s15_where_versioning_is_switched_off_at_the_last_moment_it_is_no_quaran
     assert "its bucket kept no noncurrent version of it" in said.reason
 
 
+def test_s15_once_versioning_is_off_nothing_more_is_deleted(gcs, versions):
+    files = [listed(gcs.put(f"{number}", b"x"), f"{number}") for number in range(60)]
+    gcs.before.append(("DELETE", lambda: gcs.settings.update(versioning={"enabled": False})))
+    said = list(versions.hide("", files))
+    assert {VersionStatus.FAILED} == {each.status for each in said}
+    assert 20 < sum(each.reason.startswith("its bucket kept no noncurrent version of another file") for each in said)
+    left = {each.path for each in said if kept(gcs, each.path)}
+    assert 20 < len(left)
+    again = list(versions.hide("", [file for file in files if file.path in left]))
+    assert all("is off; enable it" in each.reason for each in again)
+    assert left == {file.path for file in files if kept(gcs, file.path)}
+
+
 def test_s15_what_a_lifecycle_rule_took_is_missing(gcs, versions):
     held = hidden(versions, listed(gcs.put("a", b"x"), "a"))
     gcs.delete("a", int(held.version))
@@ -251,7 +264,7 @@ def test_a_listing_of_one_key_ends_where_other_keys_begin(gcs, versions):
     file = listed(gcs.put("a", b"x"), "a")
     gcs.asked.clear()
     hidden(versions, file)
-    assert 3 == len(gcs.asked)
+    assert 4 == len(gcs.asked), "whether the bucket keeps versions, and three requests for the file"
 
 
 def test_all_pages_of_a_key_are_read(gcs, versions, monkeypatch):
@@ -271,7 +284,7 @@ def test_s04_keys_that_would_reach_the_bucket_itself_are_refused(gcs, versions, 
         for verb in (versions.hide, versions.show, versions.purge, versions.delete_all)
         for said in verb("", [file])
     ]
-    assert ([], [(b"x", True)]) == (gcs.asked, kept(gcs, key))
+    assert ([f"GET /storage/v1/b/{BUCKET}"], [(b"x", True)]) == (gcs.asked, kept(gcs, key)), "only the settings"
 
 
 # ---- times ----------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ _PAGE = 100
 _CHANGED = "it was written again since it was listed"
 _GONE = "it was deleted at the same moment, by somebody else or by a request whose answer was lost"
 _NOT_KEPT = "its bucket kept no noncurrent version of it; was versioning switched off, or a lifecycle rule at work?"
+_NO_MORE = "its bucket kept no noncurrent version of another file, so it is not deleted"
 _NOT_SHOWN = "the store made no new version of it"
 
 
@@ -89,7 +90,14 @@ class GcsVersions:
 
     # ---- files --------------------------------------------------------------------------------------------
     def hide(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
-        """A deletion on condition that the generation is live; then a look whether it is kept."""
+        """A deletion on condition that the generation is live; then a look whether it is kept.
+
+        Versioning may have been switched off since the run began. Then what is deleted is gone.
+        """
+        refusal = self.hide_refusal()
+        if refusal is not None:
+            yield from (_failed(file, refusal) for file in files)
+            return
         yield from self._each(prefix, files, lambda requests: requests.hide)
 
     def show(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
@@ -133,6 +141,7 @@ class _Requests:
     def __init__(self, bucket: str, call: Call) -> None:
         self._bucket = bucket
         self._call = call
+        self._keeps_none = False
         self.count = 0
 
     async def hide(self, key: str, file: FileVersion) -> VersionOutcome:
@@ -140,6 +149,8 @@ class _Requests:
         said = to_hide(*as_versions(await self._generations(key), file))
         if isinstance(said, VersionOutcome):
             return said
+        if self._keeps_none:
+            return _failed(file, _NO_MORE)
         try:
             await self._delete(key, ifGenerationMatch=said.version)
         except FileExistsError:
@@ -148,6 +159,7 @@ class _Requests:
             return _failed(file, _GONE)
         kept = next((each for each in await self._generations(key) if each.number == said.version), None)
         if kept is None or kept.is_live:
+            self._keeps_none = True  # what has not been sent yet is not sent
             return _failed(file, _NOT_KEPT)
         return VersionOutcome(path=file.path, status=VersionStatus.DONE, version=kept.number, marker=kept.marker)
 
