@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from collecting import LakeServices
-from in_quarantine import held, purge
+from in_quarantine import held, purge, rows
 from nessie_gc_memory import MemoryLake, TableState, put
 from tagged_files import DEAD, MONTH, tagged, there, with_garbage
 
@@ -31,6 +32,18 @@ def test_s13_a_tagged_file_outside_the_allowed_locations_is_not_purged(
     assert ["3 files with a tag not purged: its location is outside the allowed locations"] == report.warnings
     assert 3 == len(held(services))
     assert 3 == purge(services, allow=["memory://wh/db/"]).done.files
+
+
+def test_s13_a_tagged_file_that_waits_is_named_with_the_reason(
+    lake: MemoryLake, live: TableState, services: LakeServices, tmp_path: Path
+) -> None:
+    file = tmp_path / "outcomes.jsonl"
+    report = purge(services, allow=["memory://wh/another/"], outcomes_to=str(file))
+    said = {("waiting", "its location is outside the allowed locations")}
+    assert said == {(row["outcome"], row["reason"]) for row in rows(file)}
+    assert {reason for _, reason in said} == {each.reason for each in report.failures}
+    assert "3 files waiting: they are not purged yet" in str(report)
+    assert 0 == report.exit_code
 
 
 def test_s13_a_tagged_file_too_high_up_is_not_purged(

@@ -46,13 +46,13 @@ class ReleaseReport(ShownAsText):
     released: Tally = field(default_factory=Tally)
     """Tagged files that are not as they were recorded, or not there: they are not in quarantine any more."""
     waiting: Tally = field(default_factory=Tally)
-    """Files that can still be restored, which a purge does not take; a warning names other reasons."""
+    """Files that a purge does not take yet: their time is not over, or a tagged file waits, with the reason."""
     kept: Tally = field(default_factory=Tally)
     """Files that a veto keeps in quarantine, or that a reference needs."""
     files: list[NamedFile] = field(default_factory=list)
     """Some of the files of a dry run, by where they were."""
     failures: list[NamedFile] = field(default_factory=list)
-    """Some of the files that are missing, failed or kept, by where they were."""
+    """Some of the files that are missing, failed or kept, or wait with a reason, by where they were."""
     warnings: list[str] = field(default_factory=list)
     """What else should be known."""
 
@@ -103,7 +103,7 @@ class ReleaseReport(ShownAsText):
             "still at their paths: they were never moved": self.unmoved,
             "visible again: they are not in quarantine any more": self.visible,
             "without their tag, changed or gone: they are not in quarantine any more": self.released,
-            "waiting: they can still be restored": self.waiting,
+            "waiting: they are not purged yet, and can still be restored": self.waiting,
             "kept by a veto or a reference": self.kept,
         }
         lines += [f"{plural(tally.files, 'file')} {text}" for text, tally in said.items() if tally.files]

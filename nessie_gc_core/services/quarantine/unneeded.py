@@ -74,7 +74,7 @@ class Unneeded:
                     needed.append(file)
                     report.count(report.kept, file, BECAME_LIVE)
                 elif _name(file) in reasons:
-                    report.count(report.waiting, file)
+                    report.count(report.waiting, file, reasons[_name(file)])
                 else:
                     free.append(file)
             for reason in dict.fromkeys(reasons.values()):
