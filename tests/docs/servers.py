@@ -21,6 +21,7 @@ _SMALL = MockLakeSpec(
     table_count=2,
     files_per_commit=2,
     overwrite_every=0,
+    listed_snapshots=8,
     garbage_files=2,
     file_bytes=1000,
 )

@@ -31,10 +31,11 @@ _NESSIE_LAKE = MockLakeSpec(
     table_count=4,
     files_per_commit=3,
     overwrite_every=0,
+    listed_snapshots=320,
     garbage_files=24,
     file_bytes=1000,
 )
-"""320 snapshots, a fifth of them on branches."""
+"""320 snapshots, a fifth of them on branches; metadata lists all that the table has."""
 _KEEP_COMMITS = 5
 _ACCESS_LOG = {"quarkus.http.access-log.enabled": "true", "quarkus.http.access-log.pattern": "request %m %U"}
 
