@@ -115,7 +115,9 @@ def test_files_that_are_not_stored_are_neither_listed_nor_read():
     assert {None} == {whole.content(path) for path in lost}
 
 
-@pytest.mark.parametrize("path", ["t000001/", "t000001/data/", "t000002/metadata/snap-0", "t00000", "u/"])
+@pytest.mark.parametrize(
+    "path", ["t000000/", "t000000", "t000000_old/data/", "t000001/metadata/snap-0", "t00000", "u/"]
+)
 def test_a_listing_of_a_prefix_has_what_begins_with_it(lake, path):
     location = ROOT + path
     assert {each: size for each, size in listed(lake).items() if each.startswith(location)} == listed(lake, location)
@@ -142,8 +144,28 @@ def test_a_seed_changes_every_name_and_no_number(lake):
     other = MockLake(replace(lake.spec, seed=1, missing_share=0, broken_share=0), MockChanges())
     same = MockLake(replace(lake.spec, missing_share=0, broken_share=0), MockChanges())
     assert len(listed(same)) == len(listed(other))
-    orphans = {path for path in listed(same) if "/orphan-" in path}
-    assert orphans == listed(same).keys() & listed(other).keys()
+    assert set() == listed(same).keys() & listed(other).keys()
+
+
+def test_the_name_of_a_table_begins_like_that_of_its_neighbour(lake):
+    first, second, _ = (lake.layout.location(table) for table in lake.tables)
+    assert second.startswith(first)
+    assert listed(lake, f"{first}/").keys() < listed(lake, first).keys()
+    assert listed(lake, first).keys() == listed(lake, f"{first}/").keys() | listed(lake, f"{second}/").keys()
+
+
+def test_names_of_files_are_as_long_as_those_of_iceberg(lake):
+    shortest = min(listed(lake), key=lambda path: len(path.rpartition("/")[2]))
+    assert len(shortest.rpartition("/")[2]) > 55
+
+
+def test_some_of_the_garbage_looks_like_manifests():
+    lake = MockLake(replace(DETAILED, garbage_files=41, broken_share=0), MockChanges())
+    garbage = [path for path in listed(lake, f"{ROOT}t000001/") if "/orphan-" in path]
+    of_metadata = [path for path in garbage if "/metadata/" in path]
+    assert (41, 3) == (len(garbage), len(of_metadata))
+    assert all(path.endswith("-m0.avro") for path in of_metadata)
+    assert set(garbage) <= set(MockOracle(lake.spec, "NONE").garbage())
 
 
 def test_manifests_name_the_files_of_their_snapshot(lake):
@@ -190,7 +212,7 @@ def test_data_files_take_turns_in_the_partitions():
 
 def test_garbage_takes_turns_in_the_partitions():
     orphans = [path for path in listed(MockLake(DETAILED, MockChanges()), f"{ROOT}t000001/") if "/orphan-" in path]
-    assert [2, 2, 2, 1] == [sum(f"/p={number:03}/" in path for path in orphans) for number in range(4)]
+    assert [2, 2, 1, 1] == [sum(f"/p={number:03}/" in path for path in orphans) for number in range(4)]
 
 
 def test_manifests_have_the_statistics_of_as_many_columns_as_asked_for():
@@ -214,7 +236,7 @@ def test_a_commit_changes_as_many_tables_as_asked_for():
     main = next(repository.references())
     keys = [[each.content_key for each in entry.operations or ()] for entry in repository.commit_log(main)]
     assert DETAILED.commits == len(keys)
-    assert [["mock.t000000", "mock.t000001"], ["mock.t000001", "mock.t000002"]] == keys[:2]
+    assert [["mock.t000000", "mock.t000000_old"], ["mock.t000000_old", "mock.t000001"]] == keys[:2]
 
 
 def test_of_so_many_references_one_is_a_branch():
@@ -262,7 +284,8 @@ def test_a_longer_history_keeps_more():
 
 def test_a_deleter_in_another_process_sees_what_was_deleted(tmp_path):
     options = {**ALL.as_options(), "changes": str(tmp_path / "changes.jsonl")}
-    path = "t000000/data/orphan-00000001.parquet"
+    layout = MockLake(ALL, MockChanges()).layout
+    path = layout.path(layout.garbage(0), 1).removeprefix(ROOT)
     with MockFileDeleter.from_options(options) as deleter:
         first = list(deleter.delete_files(ROOT, [FileReference(location=ROOT, path=path)]))
     changes = MockChanges(tmp_path / "changes.jsonl")

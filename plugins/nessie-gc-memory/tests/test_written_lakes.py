@@ -68,18 +68,21 @@ def test_files_that_are_read_have_their_contents(tmp_path):
 def test_files_that_are_not_read_take_no_space(tmp_path):
     lake = MockLake(replace(LAKE, file_bytes=50_000_000), MockChanges())
     write_lake(lake, tmp_path / "lake")
-    data = [path for path in (tmp_path / "lake").rglob("*.parquet") if path.stat().st_blocks]
-    assert [] == data
+    stored = [path for path in (tmp_path / "lake").rglob("*") if path.is_file() and path.stat().st_size >= 50_000_000]
+    assert {".avro", ".parquet", ".puffin", ".stats"} == {path.suffix for path in stored}
+    assert [] == [path for path in stored if path.stat().st_blocks]
 
 
 def test_changes_of_a_lake_are_written_as_well(tmp_path):
-    changes = MockChanges()
+    spec, changes = replace(LAKE, garbage_files=5), MockChanges()
+    layout = MockLake(spec, changes).layout
+    deleted, left = (layout.path(layout.garbage(2), index) for index in (0, 1))
     changes.put(f"{LAKE.root}/t000001/data/ours.parquet", b"ours")
-    changes.delete([f"{LAKE.root}/t000001/data/p=000/orphan-00000000.parquet"])
-    write_lake(MockLake(LAKE, changes), tmp_path / "lake")
+    changes.delete([deleted])
+    write_lake(MockLake(spec, changes), tmp_path / "lake")
     data = tmp_path / "lake" / "t000001" / "data"
     assert b"ours" == (data / "ours.parquet").read_bytes()
-    assert ["orphan-00000001.parquet"] == [path.name for path in (data / "p=000").glob("orphan-*")]
+    assert [left.rpartition("/")[2]] == [path.name for path in (data / "p=000").glob("orphan-*")]
 
 
 def test_a_folder_that_exists_is_left_alone(tmp_path):
@@ -134,7 +137,7 @@ def test_a_commit_puts_a_content_as_nessie_spells_it():
     for record in commit_records(LAKE):
         for each in record.get("contents", ()):
             contents[tuple(each["key"])].append(each["content"])
-    assert [("mock", f"t{number:06}") for number in range(3)] == sorted(contents)
+    assert [("mock", name) for name in ("t000000", "t000000_old", "t000001")] == sorted(contents)
     (first, *_) = contents["mock", "t000000"]
     content = MockLake(LAKE, MockChanges()).content(first.pop("metadataLocation"))
     assert content is not None

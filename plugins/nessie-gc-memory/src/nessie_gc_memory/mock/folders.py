@@ -9,14 +9,14 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_memory.mock.lake import MockLake
 
 _READ = (".json", ".avro")
-"""How the names of files with contents end; nobody reads the others."""
+"""How the names of files with contents end."""
 
 
 def write_lake(lake: MockLake, folder: Path) -> int:
     """Writes every object of a lake below a new folder, with the times at which the lake has them.
 
-    Metadata, manifest lists and manifests have their contents. Data files, delete files and statistics have their
-    sizes, but take no space where the file system supports sparse files. Metadata names files below the lake's
+    Metadata, manifest lists and manifests have their contents. Data files, delete files, statistics and garbage have
+    their sizes, but take no space where the file system supports sparse files. Metadata names files below the lake's
     ``root``, so tools can read the lake if that is the URI of the folder.
 
     Args:
@@ -52,7 +52,7 @@ def write_lake(lake: MockLake, folder: Path) -> int:
 
 def _write(path: Path, content: bytes | None, size: int, modified: float) -> None:
     with path.open("xb") as file:
-        if content is None:
+        if content is None or not content.strip(b"\0"):
             file.truncate(size)
         else:
             file.write(content)

@@ -51,7 +51,9 @@ class MockLakeSpec(ConnectorOptions):
         1, help="delete files, or vectors in one Puffin file, of such a snapshot", minimum=1
     )
     statistics_every: int = option(0, help="a table's n-th snapshots have a statistics file; 0: none do", minimum=0)
-    garbage_files: int = option(10, help="files of each table that no metadata names", minimum=0, maximum=99_999_999)
+    garbage_files: int = option(
+        10, help="files of each table that no metadata names, some of them manifests", minimum=0, maximum=99_999_999
+    )
     missing_share: float = option(0.0, help="share of the data files that are missing", minimum=0, maximum=1)
     broken_share: float = option(0.0, help="share of the manifests that are missing or truncated", minimum=0, maximum=1)
     file_bytes: int = option(1_000_000, help="least size of a data file; the largest has twice as much", minimum=1)
