@@ -21,7 +21,7 @@ SPEC = MockLakeSpec(
     branches_every=2,
     commits=24,
     branch_commits=4,
-    table_count=2,
+    table_count=3,
     files_per_commit=3,
     partitions=2,
     columns=1,
@@ -30,6 +30,7 @@ SPEC = MockLakeSpec(
     logged_metadata=5,
     deletes_every=4,
     statistics_every=3,
+    format_versions=("1", "2", "3"),
     garbage_files=4,
     file_bytes=1000,
 )
@@ -100,6 +101,14 @@ def test_live_paths_are_those_that_commits_and_metadata_lead_to(lake: CommittedL
     assert lake.live_paths(keep_commits) == {path for location in live for path in files_of(location)}
 
 
+def test_pyiceberg_reads_tables_of_all_format_versions(lake: CommittedLake) -> None:
+    visible: dict[str, str] = {}
+    for _, put in reversed(log_of(lake, f"{PREFIX}main")):
+        visible.update(put)
+    versions = [StaticTable.from_metadata(visible[key]).metadata.format_version for key in sorted(visible)]
+    assert [1, 2, 3] == versions
+
+
 def files_of(metadata: str) -> set[str]:
     """What the current snapshot of a metadata file needs, as PyIceberg reads it."""
     table = StaticTable.from_metadata(metadata)
@@ -114,7 +123,7 @@ def files_of(metadata: str) -> set[str]:
 
 
 def test_a_collection_deletes_exactly_what_the_oracle_allows(tmp_path: Path) -> None:
-    spec = replace(SPEC, root=f"file://{tmp_path}/lake", format_versions=("1", "2", "3"), table_count=3)
+    spec = replace(SPEC, root=f"file://{tmp_path}/lake")
     with running(NessieServer) as server:
         lake = build_lake(spec, server.uri)
         with Collector(uri=server.uri, engine="local", inmemory=True) as gc:
