@@ -29,7 +29,8 @@ class Measured:
     peak_megabytes: dict[str, float] = field(default_factory=dict)
     """Peak memory of the driver, of its Python workers together, of the JVM, and of all at one time.
 
-    Resident memory; what processes share counts once, in equal parts (Linux's proportional set size).
+    Resident memory. On Linux, what processes share counts once, in equal parts (the proportional set size); elsewhere,
+    where the system does not tell that, each process counts it.
     """
     output: str = ""
 
@@ -82,7 +83,8 @@ def _watch(root: int, peaks: dict[str, float]) -> None:
     now = dict.fromkeys(("driver", "workers", "jvm", "together"), 0.0)
     for process in _tree(root):
         try:
-            memory, name = process.memory_full_info().pss / 1e6, process.name()
+            info, name = process.memory_full_info(), process.name()
+            memory = getattr(info, "pss", info.rss) / 1e6
         except psutil.Error:  # it has just ended
             continue
         part = "jvm" if name == "java" else "driver" if process.pid == root else "workers"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
+import psutil
 import pytest
-from benchmark.measuring import as_installed
+from benchmark.measuring import as_installed, measure
 from benchmark.runs import RunResult
 from benchmark.shape import LakeShape
 from benchmark.showing import scaling_share
@@ -51,6 +55,13 @@ def test_one_worker_alone_says_nothing_of_scaling() -> None:
 
 def test_what_is_measured_may_keep_compiled_modules() -> None:
     assert {"PATH": "/bin"} == as_installed({"PATH": "/bin", "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def test_where_shared_memory_is_not_told_apart_resident_memory_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS, whose processes have no proportional set size."""
+    monkeypatch.setattr(psutil.Process, "memory_full_info", lambda _: SimpleNamespace(rss=7_000_000))
+    measured = measure([sys.executable, "-c", "import time; time.sleep(0.5)"])
+    assert 7.0 == measured.peak_megabytes["driver"]
 
 
 @pytest.mark.parametrize("tables_per_commit", [1, 3])
