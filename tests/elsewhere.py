@@ -55,6 +55,13 @@ class Logs(Function):
         log.warning("said by %s", "another process")
 
 
+class TellsItsAllocator(Function):
+    """Says where Arrow takes memory from."""
+
+    def away(self) -> None:
+        log.warning("allocator %s", pa.default_memory_pool().backend_name)
+
+
 class Fails(Function):
     """Raises an error."""
 

@@ -28,6 +28,7 @@ from nessie_gc_core.dataset import ENDED
 from nessie_gc_core.engines.local import LocalEngine, processes
 from nessie_gc_core.engines.local.workers import Shared
 from nessie_gc_core.errors import IncompleteError, PluginError
+from nessie_gc_core.model.allocator import VARIABLE
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.verdicts import Outcome
@@ -123,6 +124,15 @@ def test_work_is_counted_once(engine: LocalEngine) -> None:
     before = METER.work()
     run(engine, Function())
     assert (METER.work() - before).files_expanded == ROWS
+
+
+def test_they_take_arrows_memory_from_the_system(
+    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    run(at_work(engine), elsewhere.TellsItsAllocator())
+    said = {record.getMessage() for record in caplog.records if record.name == "nessie_gc_core.elsewhere"}
+    assert {"allocator system"} == said
 
 
 def test_logs_arrive(engine: LocalEngine, caplog: pytest.LogCaptureFixture) -> None:
