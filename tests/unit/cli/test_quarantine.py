@@ -33,7 +33,10 @@ def test_files_go_to_a_quarantine_and_come_back(run: Run, lake: MemoryLake) -> N
 
 def test_a_purge_waits_for_the_end(run: Run, lake: MemoryLake) -> None:
     run(*GC)
-    assert "0 files (0 bytes) purged\n1 file waiting: they are not purged yet, and can still be restored\n" == run(*PURGE).stdout
+    assert (
+        "0 files (0 bytes) purged\n1 file waiting: they are not purged yet, and can still be restored\n"
+        == run(*PURGE).stdout
+    )
     run(*RESTORE, "--everything")
     run(*GC, "--quarantine-for", "PT0S")
     assert "1 file (100 bytes) purged\n" == run(*PURGE).stdout
