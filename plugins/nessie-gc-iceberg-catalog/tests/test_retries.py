@@ -13,7 +13,7 @@ import requests
 from conftest import Lake, Open
 from nessie_gc_iceberg_catalog import retries
 from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE
-from nessie_gc_iceberg_catalog.errors import Redactor, is_busy
+from nessie_gc_iceberg_catalog.errors import Redactor, is_busy, translated
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Listed
 from nessie_gc_iceberg_catalog.retries import ReadRetries, Retries, until
@@ -219,6 +219,23 @@ def test_a_listing_that_ends_early_does_not_wait_for_its_last_table(
     with pytest.raises(KeyboardInterrupt):
         list(connect().references())
     assert 1 == len(reads)
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("s3://key:secret@host/lake/1.json", "s3://***@host/lake/1.json"),
+        (
+            "https://a.blob.core.windows.net/c/1.json?sv=1&sig=secret%3D",
+            "https://a.blob.core.windows.net/c/1.json?sv=1&sig=***",
+        ),
+        ("s3://lake/1.json?X-Amz-Signature=secret&x=1", "s3://lake/1.json?X-Amz-Signature=***&x=1"),
+        ("abfss://container@a.dfs.core.windows.net/1.json", "abfss://container@a.dfs.core.windows.net/1.json"),
+    ],
+)
+def test_s28_credentials_in_the_location_of_a_metadata_file_are_not_shown(location: str, shown: str) -> None:
+    error = translated(OSError("no route"), f"reading {location} of sales.orders", Redactor(()))
+    assert f"reading {shown} of sales.orders: OSError: no route" == str(error)
 
 
 @pytest.fixture

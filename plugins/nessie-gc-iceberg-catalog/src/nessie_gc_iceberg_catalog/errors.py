@@ -54,7 +54,12 @@ _MISCONFIGURED = frozenset({"ArgumentError", "MissingSchema", "InvalidSchema", "
 _DENIED_TEXT = re.compile(
     r"password authentication failed|access[ _]denied|permission denied|not authorized", re.IGNORECASE
 )
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
+_USER_INFO = re.compile(
+    r"(?<=://)[^/@\s]*:[^/@\s]*@|(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)(?<=://)[^/@\s]*@"
+)
+"""Before the host of a URL; what Azure has there without a colon is a container."""
+_SIGNED = re.compile(r"([?&](?:sig|[\w-]*signature|[\w-]*token)=)[^&\s'\"]+", re.IGNORECASE)
+"""What lets whoever knows a URL read it: a shared access signature, a presigned request."""
 _BUSY = frozenset({"TooManyRequestsError", "ThrottlingException", "ProvisionedThroughputExceededException"})
 _BUSY_STATUS = frozenset({429, 503})
 _OF_STORES = frozenset({"OSError", "ClientError", "HttpError", "HttpResponseError"})
@@ -86,13 +91,13 @@ class Redactor:
         line = " ".join(text.split())
         for secret in self._secrets:
             line = line.replace(secret, "***")
-        line = _USER_INFO.sub("***@", line)
+        line = _SIGNED.sub(r"\1***", _USER_INFO.sub("***@", line))
         return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
 def translated(error: Exception, what: str, redact: Redactor) -> NessieGcError:
     """The error as a :class:`NessieGcError`; the message says what failed and why."""
-    names = _names(error)
+    names, what = _names(error), redact(what)
     reason = redact(_without_values(error)) or type(error).__name__
     if names & _DENIED or _DENIED_TEXT.search(reason):
         return AccessDeniedError(f"{what}: access denied ({reason}); correct the catalog's credentials")
