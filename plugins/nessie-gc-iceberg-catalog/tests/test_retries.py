@@ -282,6 +282,15 @@ def test_s18_the_snapshots_of_a_table_of_a_busy_store_stay_and_stop_no_other(
     assert [orders.name] == [table.reference for table in connector.tables(orders)]
 
 
+def test_a_table_that_could_not_be_read_is_left_alone_by_an_expiry_and_not_passed_over(
+    lake: Lake, connect: Open
+) -> None:
+    Path(lake.table("sales.orders").metadata_location.removeprefix("file://")).unlink()
+    connector = connect()
+    with pytest.raises(UnreadableFileError, match="could not be read when it was listed"):
+        list(connector.tables(reference(connector, "sales.orders")))
+
+
 @pytest.mark.parametrize(
     ("error", "expected"), [(ConnectionError("refused"), ServiceUnavailableError), (BUSY, UnreadableFileError)]
 )

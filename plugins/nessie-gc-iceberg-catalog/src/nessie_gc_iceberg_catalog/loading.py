@@ -113,10 +113,14 @@ class Loader:
         """The text of a table's metadata file; ``None`` if it is not that of the table any more, or of no table.
 
         Raises:
-            UnreadableFileError: its store does not give it; whatever else it is, the catalog raised it.
+            UnreadableFileError: its store does not give it, or did not give it when the table was listed; whatever
+                else it is, the catalog raised it.
         """
         name = reference_name(listed.identifier)
-        if source.partition(":")[0] in _WITHOUT_METADATA:
+        content_type, _, rest = source.partition(":")
+        if content_type == UNKNOWN_CONTENT:
+            raise UnreadableFileError(rest, "its metadata could not be read when it was listed; the log says why")
+        if content_type in _WITHOUT_METADATA:
             return None
         if listed.metadata_location is not None:
             try:
