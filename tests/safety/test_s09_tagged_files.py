@@ -159,3 +159,32 @@ def test_s01_without_one_of_the_repositories_of_the_sweep_nothing_is_purged(
     report = purge(services)
     assert (0, 3, 3) == (report.done.files, report.waiting.files, len(there(lake)))
     assert any("was marked together with" in text for text in report.warnings)
+
+
+@pytest.mark.parametrize("purged_reversed", [False, True])
+def test_s01_the_order_of_the_repositories_may_change_between_sweeps(
+    lake: MemoryLake, live: TableState, beside: MemoryLake, together: LakeServices, purged_reversed: bool
+) -> None:
+    reversed_ = replace(together, repository=together.others[0], others=(together.repository,))
+    together.collect(sweep=TAG)
+    lake.advance(MONTH)
+    reversed_.collect()
+    beside.commit("main", put(live.append("dead-1.parquet").version))
+    report = purge(reversed_ if purged_reversed else together)
+    assert (2, 1, {"memory://wh/db/t/data/dead-1.parquet"}) == (
+        report.done.files,
+        report.kept.files,
+        there(lake).keys(),
+    )
+
+
+def test_s09_a_sweep_with_deferred_deletes_says_as_well_that_nothing_needs_a_file(
+    lake: MemoryLake, live: TableState, services: LakeServices
+) -> None:
+    tagged(services)
+    lake.advance(MONTH)
+    lake.commit("dev", put(live.append("dead-1.parquet").version))
+    report = services.sweep(services.mark(), SweepParameters(defer_deletes=True))
+    assert any("is needed again" in text for text in report.warnings)
+    purged = purge(services)
+    assert (2, 1) == (purged.done.files, purged.waiting.files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import plural
-from nessie_gc_core.model.verdicts import Verdict
+from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.quarantine.places import held_in
 from nessie_gc_core.services.quarantine.rows import RECORDS, record_of, record_row
 from nessie_gc_core.services.run import SweepRun
@@ -94,13 +94,19 @@ def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun) -> None:
             f"{plural(files, 'file')} in quarantine with a tag {'is' if files == 1 else 'are'} needed again: `restore` "
             "takes the tags off"
         )
-    if run.parameters.mode.removes:
+    if run.parameters.mode is not DeleteMode.DRY_RUN:
         run.lease.check()
-        until, seen = run.clock() + run.parameters.quarantine_for, seen_at(run.live_set)
+        until, seen = run.clock() + run.parameters.quarantine_for, _seen_by_repository(run)
         _change(needed, run, lambda file: _needed(file, until))
-        if vouches(run.live_set):
-            held = maybe.where("state", list(_HELD))
-            _change(held.anti_join(reachable, _KEYS), run, lambda file: replace(file, held=max(file.held, seen)))
+        held = maybe.where("state", list(_HELD)).where("repository", sorted(seen))
+        unneeded = held.anti_join(reachable, _KEYS)
+        _change(unneeded, run, lambda file: replace(file, held=max(file.held, seen[file.repository])))
+
+
+def _seen_by_repository(run: SweepRun) -> Mapping[str, datetime]:
+    """As of when each live set that vouches says what is needed: a record names that of its own repository."""
+    read = (member.live_set for member in run.members if member.unread is None)
+    return {each.repository: seen_at(each) for each in read if vouches(each)}
 
 
 def _change(held: Dataset, run: SweepRun, changed: Callable[[HeldFile], HeldFile]) -> None:

@@ -23,7 +23,7 @@ from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.lease import Lease
-from nessie_gc_core.services.members import members
+from nessie_gc_core.services.members import members, together
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 from nessie_gc_core.services.preconditions import check_age
 from nessie_gc_core.services.quarantine.report import ReleaseReport
@@ -91,14 +91,15 @@ class Unneeded:
         found = self._live_sets.get(seen)
         if found is None:
             raise SafetyError(_NOT_SEEN)
-        run = self._at_work(self.run.store.get(found.id))  # with its heads
+        first, *_ = together(self.run.store, found)  # it names all that were marked together
+        run = self._at_work(self.run.store.get(first.id))  # with its heads
         rules = run.choice.rules()
         plan = plan_units({file.location for file in files}, rules, run.parameters.allowed(rules))
         refused = dict(plan.refused)
-        if found.id not in self._types:
-            self._types[found.id] = stored_versions(run, run.numbers)[1]
+        if first.id not in self._types:
+            self._types[first.id] = stored_versions(run, run.numbers)[1]
         freeze_unread_repositories(plan, run)
-        scope = scope_over(plan, self._types[found.id], run)
+        scope = scope_over(plan, self._types[first.id], run)
         recheck = Recheck(run, scope, {})
         newly = recheck.run_if_due()
         places = {_name(file): place_of(file, scope.index) for file in files}
