@@ -18,6 +18,8 @@ MOST_TAGS = 10
 """How many tags an object can have."""
 _CHANGED = "it was written again since it was listed"
 _FULL = f"it has {MOST_TAGS} tags already, and an object can have no more"
+NEVER_TAGGED = frozenset((_CHANGED, _FULL))
+"""Reasons why a file has failed that does not have the tag of the sweep."""
 _MEANWHILE = "it was written again at the same moment"
 _OF_ANOTHER = "another sweep has tagged it since"
 
@@ -53,7 +55,7 @@ def to_tag(found: TaggedObject | None, asked: FileVersion) -> Mapping[str, str] 
     if found is None:
         return _outcome(asked, VersionStatus.MISSING)
     if not _is_recorded(found, asked):
-        return _failed(asked, _CHANGED)
+        return _failed(asked, _MEANWHILE if found.mark == asked.marker else _CHANGED)
     if found.mark == asked.marker:
         return VersionOutcome(
             path=asked.path, status=VersionStatus.DONE, version=found.etag, marker=asked.marker

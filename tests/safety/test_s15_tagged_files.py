@@ -300,6 +300,8 @@ def test_s15_a_file_with_as_many_tags_as_there_can_be_fails_and_stays(
     found = lake.objects.tagged(FIRST)
     assert found is not None
     assert full == found.tags
+    services.sweep(services.mark(), TAG)
+    assert DEAD - {FIRST} == {file.location + file.path for file in held(services)}, "it has no record"
 
 
 def changed(lake: MemoryLake, how: str, live_set: UUID) -> None:

@@ -13,6 +13,7 @@ from nessie_gc_core.algorithms.hold import Hold
 from nessie_gc_core.algorithms.planned import PlanFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import from_micros
+from nessie_gc_core.model.object_tags import NEVER_TAGGED
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of, bucket_of_tags, bucket_of_versions
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.quarantine.places import held_in
@@ -67,7 +68,8 @@ class Holding:
     def remember(self, outcomes: Dataset) -> None:
         """Records what was moved (:data:`OUTCOMES`); of a file that could not be moved there may be a copy.
 
-        A file that was gone has no record any more, unless a killed run of this live set may have hidden it.
+        A file that was gone has no record any more, unless a killed run of this live set may have hidden it; nor has
+        one that is known not to have the tag of the sweep.
         """
         for batch in outcomes.where("outcome", [Outcome.QUARANTINED.value]).batches():
             held_in(self.run.store).put_held_files(self._held(batch, HeldState.HELD))
@@ -79,6 +81,14 @@ class Holding:
             records = self._held(batch, HeldState.MOVING)
             gone_by_others = (file for file in records if (file.location, file.path) not in self._hidden_before)
             held_in(self.run.store).forget_held_files(gone_by_others)
+        if any(map(bucket_of_tags, self.hold.places.values())):
+            self._forget_untagged(outcomes.where("outcome", [Outcome.FAILED.value]))
+
+    def _forget_untagged(self, failed: Dataset) -> None:
+        for batch in failed.where("reason", sorted(NEVER_TAGGED)).batches():
+            records = self._held(batch, HeldState.MOVING)
+            tagged = (file for file in records if bucket_of_tags(file.place) is not None)
+            held_in(self.run.store).forget_held_files(tagged)
 
     def _held(self, batch: pa.RecordBatch, state: HeldState) -> Iterator[HeldFile]:
         run, now = self.run, self._at
