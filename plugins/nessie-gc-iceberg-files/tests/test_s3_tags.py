@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import boto3
@@ -14,7 +15,7 @@ from nessie_gc_iceberg_files.s3_store import S3Store
 from nessie_gc_iceberg_files.s3_tags import S3Tags
 from tagged_objects import shown_object, tag_object
 
-from nessie_gc_core.model import QUARANTINE_TAG, FileVersion, VersionStatus
+from nessie_gc_core.model import QUARANTINE_TAG, DeleteOutcome, DeleteStatus, FileVersion, VersionStatus
 
 pytestmark = pytest.mark.server
 OURS = "2c4a3c6e-0000-4000-8000-000000000001"
@@ -102,6 +103,25 @@ def test_s15_one_file_that_cannot_be_tagged_fails_alone(client, store, listed):
         path: each.status for path, each in said.items()
     }
     assert "AccessDenied" in said[listed.path].reason
+
+
+def test_s15_a_purge_looks_at_files_shortly_before_it_deletes_them():
+    asked, written = [], datetime(2026, 1, 1, tzinfo=UTC)
+    tags = {"TagSet": [{"Key": QUARANTINE_TAG, "Value": OURS}]}
+
+    def head(Key, **_):  # noqa: N803 - as boto3 has it
+        asked.append("look")
+        return {"ContentLength": 1, "LastModified": written, "ETag": "e"}
+
+    def delete(_, paths, *__):
+        asked.append("delete")
+        return (DeleteOutcome(path=path, status=DeleteStatus.DELETED) for path in paths)
+
+    client = SimpleNamespace(head_object=head, get_object_tagging=lambda **_: tags)
+    files = [FileVersion(path=f"{n}", size=1, modified=written, version="e", marker=OURS) for n in range(600)]
+    said = list(S3Tags(client, "lake", lambda *_: nullcontext(), delete).purge("", files))
+    assert [VersionStatus.DONE] * 600 == [each.status for each in said]
+    assert [*["look"] * 250, "delete"] * 2 + [*["look"] * 100, "delete"] == asked
 
 
 # ---- what a bucket says of itself -----------------------------------------------------------------------

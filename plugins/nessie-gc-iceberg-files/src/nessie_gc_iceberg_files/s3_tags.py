@@ -24,6 +24,8 @@ from nessie_gc_iceberg_files.traffic import asking
 
 _TOGETHER = 25
 """So many files are tagged one after the other in a thread."""
+_LOOKED_AT = 250
+"""So many files are looked at before they are deleted: a tag that is removed in between keeps no file."""
 _ABSENT = GONE | {"404"}
 _RIGHTS = "grant s3:GetObjectTagging, s3:PutObjectTagging and s3:DeleteObjectTagging, or name a folder as `quarantine`"
 _PROBE: Mapping[str, Any] = {"Tagging": {"TagSet": [{"Key": QUARANTINE_TAG, "Value": "probe"}]}}
@@ -71,6 +73,10 @@ class S3Tags:
 
     def purge(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
         """Looks at each file, and deletes in bulk those that may be deleted, on condition of their entity tags."""
+        for start in range(0, len(files), _LOOKED_AT):
+            yield from self._purge(prefix, files[start : start + _LOOKED_AT])
+
+    def _purge(self, prefix: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
         meant: dict[str, TaggedObject] = {}
         said = {each.path: each for each in self._each(partial(self._look_to_purge, meant), prefix, files)}
         yield from (outcome for path, outcome in said.items() if path not in meant)
