@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, put
 
 from nessie_gc_core import hookimpl
 from nessie_gc_core.errors import ConfigurationError, LeaseHeldError
+from nessie_gc_core.model.quarantine import HeldState
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.outcome_formats import RECORDED, open_format
 from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.quarantine.outcomes import ReleasedFiles
+from nessie_gc_core.services.quarantine.places import held_in
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 
 PLACES = {"moved": "memory://wh/.quarantine/", "hidden": "versions:memory://wh/"}
@@ -174,6 +178,33 @@ def test_s15_a_line_that_another_run_is_writing_is_not_taken_away(
     ):
         purge(services, outcomes_to=str(file), dry_run=dry_run)
     assert '{"unit": "mem' == file.read_text(encoding="utf-8").splitlines()[0]
+
+
+@EVERY_FORMAT
+def test_s15_what_fails_again_after_a_killed_run_is_said_again(
+    lake: MemoryLake, services: LakeServices, live_set: str, file: Path
+) -> None:
+    lake.put(f"memory://wh/db/t/{NAMES[0]}", b"another")
+    restore(services, everything=True, outcomes_to=str(file))
+    held_in(services.store).put_held_files([replace(each, state=HeldState.RESTORING) for each in held(services)])
+    restore(services, everything=True, outcomes_to=str(file))
+    assert 2 * [(NAMES[0], "failed")] == [each for each in named(file) if each[0] == NAMES[0]]
+
+
+@EVERY_FORMAT
+def test_s15_two_states_of_one_path_are_two_files(
+    services: LakeServices, live_set: str, file: Path, tmp_path: Path
+) -> None:
+    [first, *_] = held(services)
+    assert first.modified is not None
+    begun = [replace(first, state=HeldState.PURGING, modified=first.modified + timedelta(n)) for n in (0, 1)]
+    given: Any = {"rules": services.choice.rules(), "clock": services.run().clock, "alone": True}
+    for files in (begun[:1], begun):
+        with ReleasedFiles(str(file), **given) as outcomes:
+            outcomes.begin(files, HeldState.PURGING)
+            for each in files:
+                outcomes.add(each, "purged", None)
+    assert 2 == len({row["modified"] for row in rows(file)}) == len(rows(file))
 
 
 def test_s15_lines_of_earlier_runs_stay(services: LakeServices, live_set: str, tmp_path: Path) -> None:

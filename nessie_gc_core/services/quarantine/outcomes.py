@@ -9,15 +9,17 @@ from typing import Self
 
 import pyarrow as pa
 
-from nessie_gc_core.model.batches import Row, to_batches, to_micros
+from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_micros
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
 from nessie_gc_core.model.times import Clock
 from nessie_gc_core.services.outcome_formats import RECORDED, OutcomeFormat, open_format, telling_errors
 
 _SAID = pa.schema(
-    [pa.field(name, pa.string(), nullable=False) for name in ("live_set_id", "location", "path", "outcome")]
+    [pa.field(name, pa.string(), nullable=False) for name in ("live_set_id", "location", "path", "modified", "outcome")]
 )
+_AGAIN = ("failed", "kept", "waiting", "blocked")
+"""Outcomes of files that stay in quarantine: a later run says so again, whatever an earlier one or a sweep said."""
 _AT_ONCE = 10_000
 """How many files are written at once."""
 
@@ -61,16 +63,17 @@ class ReleasedFiles:
 
     def begin(self, files: Iterable[HeldFile], doing: HeldState) -> None:
         """Looks for what a killed run wrote of those files of a step that it may have begun to release."""
-        begun = {_key(file) for file in files if file.state in (doing, HeldState.MOVING)}
+        mine = [file for file in files if file.state in (doing, HeldState.MOVING)]
+        begun: dict[Row, Row] = {(*_key(file)[:-1], form): _key(file) for file in mine for form in _forms(file)}
         self._said.clear()
         if self._format is None or not begun:
             return
         with telling_errors(self._path):
-            self._said.update(row for row in _rows(self._format) if row[:-1] in begun)
+            self._said.update((*begun[row[:-1]], row[-1]) for row in _rows(self._format) if row[:-1] in begun)
 
     def add(self, file: HeldFile, outcome: str, reason: str | None) -> None:
         """Names a file with its outcome."""
-        if self._format is None or (*_key(file), outcome) in self._said:
+        if self._format is None or (outcome not in _AGAIN and (*_key(file), outcome) in self._said):
             return
         unit = self._rules.place_prefix_or_none(file.location) or file.location
         name = (unit, file.location, file.path, file.size or 0, to_micros(file.modified), file.sidecar)
@@ -92,8 +95,14 @@ class ReleasedFiles:
         self._rows.clear()
 
 
-def _key(file: HeldFile) -> tuple[str, str, str]:
-    return str(file.live_set_id), file.location, file.path
+def _key(file: HeldFile) -> tuple[str, str, str, str]:
+    return str(file.live_set_id), file.location, file.path, str(to_micros(file.modified))
+
+
+def _forms(file: HeldFile) -> tuple[str, str]:
+    """How formats write the time of a file: two states of one path are two files."""
+    time = from_micros(to_micros(file.modified))
+    return str(to_micros(file.modified)), str(time.isoformat() if time else None)
 
 
 def _rows(format_: OutcomeFormat) -> Iterator[Row]:
