@@ -101,7 +101,7 @@ def _by_listing(
     """Tables below the warehouses of the rule that nobody knows, nor anything of the raw locations given."""
     try:
         if not all_are_read:
-            raise InDoubtError("no plugin reads some of the live contents, which may need any file")
+            raise InDoubtError("some of the live contents cannot be read, which may need any file")
         for member in run.members:
             if member.unread is not None:
                 raise InDoubtError(f"{member.live_set.repository} cannot be read")

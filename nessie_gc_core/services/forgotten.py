@@ -33,7 +33,7 @@ from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, rows_to_versions
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import store_of
-from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.finding_parameters import DroppedRule
@@ -223,6 +223,9 @@ def readable_homes(versions: list[ContentVersion], run: SweepRun) -> Iterator[st
     """
     types = sorted({version.content_type for version in versions})
     unread = [type_ for type_ in types if run.registry.reader_of(type_) is None]  # what cannot be held among them
+    if UNKNOWN_CONTENT in types:
+        key = min(each.content_key for each in versions if each.content_type == UNKNOWN_CONTENT)
+        raise InDoubtError(f"the catalog of {key} could not read it, and its files are or were there")
     if unread:
         raise InDoubtError(f"no plugin reads contents of type {', '.join(unread)}, which are or were there")
     try:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from collecting import LakeServices
-from nessie_gc_memory import MemoryContentToFiles, MemoryLake, MemoryRepository, TableState, delete, put
+from nessie_gc_memory import MemoryContentToFiles, MemoryLake, MemoryRepository, TableState, content, delete, put
 
 from nessie_gc_core.errors import ConfigurationError, ListingError, RepositoryError
-from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.report import GcReport
@@ -227,6 +227,22 @@ def test_s20_what_anybody_knows_lately_is_not_forgotten(
     forgotten.lake.advance(12 * DAY)  # else it would go with the next collection
     known(forgotten)
     assert all(forgotten.collect_daily(9))
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_s20_what_a_catalog_could_not_read_may_need_any_file_and_the_report_says_so(
+    forgotten: ForgottenLake, is_live: bool
+) -> None:
+    busy = content("db.busy", metadata_location=None, content_type=UNKNOWN_CONTENT, location=f"{WAREHOUSE}/db/busy")
+    forgotten.lake.advance(2 * HOUR)
+    forgotten.services.mark("1")
+    forgotten.lake.advance(12 * DAY)
+    forgotten.lake.commit("main", put(busy))
+    if not is_live:
+        forgotten.lake.commit("main", delete("db.busy"))
+    report = forgotten.collect()
+    said = "some of the live contents cannot be read" if is_live else "the catalog of db.busy could not read it"
+    assert (True, 1) == (forgotten.is_there, sum(said in warning for warning in report.warnings))
 
 
 def test_s20_what_becomes_live_and_cannot_be_read_may_need_it(forgotten: ForgottenLake) -> None:

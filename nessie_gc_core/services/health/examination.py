@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from nessie_gc_core.algorithms.retention import PREVIOUS_VERSIONS_MAX, Retention, ancestors, expired
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.file_counts import FileCounts
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT
 from nessie_gc_core.model.sizes import size_text
 from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
 from nessie_gc_core.model.table_properties import gc_enabled, product_of
@@ -70,7 +71,15 @@ def examined(
 
 
 def unread_finding(types: tuple[str, ...]) -> Finding:
-    """The findings on a content that nobody collects."""
+    """The findings on a content that nobody collects, or that its repository could not read just now."""
+    if UNKNOWN_CONTENT in types:
+        return Finding(
+            name=FindingName.UNREAD,
+            value=", ".join(types),
+            limit=None,
+            text="its catalog lists it and could not read it; the log says why",
+            action="run again when its store is less busy; if it is broken for good, repair or drop it",
+        )
     return Finding(
         name=FindingName.UNREAD,
         value=", ".join(types),

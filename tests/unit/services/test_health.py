@@ -33,6 +33,7 @@ from nessie_gc_core.model import (
     TableMetadata,
 )
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT
 from nessie_gc_core.model.table_properties import MANIFEST_TARGET_SIZE
 from nessie_gc_core.plugins.registry import installed
 from nessie_gc_core.services.health.examination import (
@@ -248,6 +249,12 @@ def test_a_table_that_a_product_maintains_is_left_to_it() -> None:
     many = summary(total_data_files=500, total_files_size=500)
     found = due(table(summary=many, properties={"self-optimizing.enabled": "true"}))
     assert {"unread": "it is skipped (Amoro)"} == {name: each.text for name, each in found.items()}
+
+
+def test_a_table_that_its_catalog_could_not_read_is_not_called_somebody_elses() -> None:
+    found = unread_finding((UNKNOWN_CONTENT,))
+    assert ("unread", "its catalog lists it and could not read it; the log says why") == (found.name.value, found.text)
+    assert "less busy" in found.action
 
 
 @pytest.mark.parametrize(
