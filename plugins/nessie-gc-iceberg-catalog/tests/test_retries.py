@@ -170,6 +170,17 @@ def test_what_waiting_cannot_mend_is_not_tried_again(error: Exception, expected:
     assert [] == waited
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError("AWS Error NETWORK_CONNECTION during GetObject operation"), "the store does not answer"),
+        (requests.ConnectionError("connection refused"), "the catalog does not answer"),
+    ],
+)
+def test_the_error_says_who_does_not_answer(error: Exception, said: str) -> None:
+    assert f"reading: {said}" in str(translated(error, "reading", Redactor(())))
+
+
 def test_without_retries_nothing_is_tried_again() -> None:
     waited = Waited()
     with pytest.raises(ServiceUnavailableError):

@@ -103,6 +103,8 @@ def translated(error: Exception, what: str, redact: Redactor) -> NessieGcError:
         return AccessDeniedError(f"{what}: access denied ({reason}); correct the catalog's credentials")
     if is_busy(error):
         return ServiceUnavailableError(f"{what}: too many requests ({reason}); try again later")
+    if is_of_store(error) and _NO_ANSWER_TEXT.search(reason):
+        return ServiceUnavailableError(f"{what}: the store does not answer ({reason}); try again later")
     if names & _UNAVAILABLE or (names & _OF_STORES and _NO_ANSWER_TEXT.search(reason)):
         return ServiceUnavailableError(f"{what}: the catalog does not answer ({reason}); check its uri, or try again")
     if names & _NOT_INSTALLED:
