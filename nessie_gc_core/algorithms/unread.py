@@ -123,11 +123,15 @@ class UnreadContents:
     def _freeze(self, plan: SweepPlan, located: Mapping[str, str], *, unread: bool) -> None:
         named = plan.unread if unread else plan.unknown
         for raw, reason in located.items():
-            named[raw] = reason
             try:
-                plan.freeze([plan.rules.canonical_prefix(raw)], reason, unread=unread)
+                place = plan.rules.canonical_prefix(raw)
             except UnknownLocationError as error:
+                named[raw] = reason
                 plan.freeze_all(f"{raw} {reason}, and its place is unknown: {error}")
+                continue
+            plan.freeze([place], reason, unread=unread)
+            if unread or place not in named:  # else it is a unit, which the plan names already
+                named[raw] = reason
 
     def example(self) -> str:
         """What is wrong with one of them."""

@@ -32,6 +32,7 @@ def test_s06_its_location_is_unknown_though_its_metadata_can_be_read_later(
     report = services.collect("1")
     assert (True, False) == (frozen in lake.paths(), dead in lake.paths())
     assert (1, {}) == (report.exit_code, report.unread)
+    assert ["memory://wh/db/busy/"] == list(report.unknown)
     assert "could not read" in report.unknown["memory://wh/db/busy/"]
 
 
