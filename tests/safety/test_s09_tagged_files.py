@@ -13,6 +13,7 @@ from nessie_gc_memory import MemoryLake, TableState, put
 from tagged_files import FIRST, MONTH, TAG, Killed, marks, tagged, there, with_garbage
 
 from nessie_gc_core.errors import ServiceUnavailableError
+from nessie_gc_core.model.quarantine import HeldFile
 from nessie_gc_core.services.parameters import SweepParameters
 
 
@@ -188,3 +189,13 @@ def test_s09_a_sweep_with_deferred_deletes_says_as_well_that_nothing_needs_a_fil
     assert any("is needed again" in text for text in report.warnings)
     purged = purge(services)
     assert (2, 1) == (purged.done.files, purged.waiting.files)
+
+
+def test_s09_records_that_say_so_already_are_not_written_again(
+    lake: MemoryLake, live: TableState, services: LakeServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tagged(services)
+    written: list[HeldFile] = []
+    monkeypatch.setattr(services.store, "put_held_files", written.extend)
+    services.sweep(services.mark())
+    assert [] == written

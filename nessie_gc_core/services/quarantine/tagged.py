@@ -95,7 +95,6 @@ def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun) -> None:
             "takes the tags off"
         )
     if run.parameters.mode is not DeleteMode.DRY_RUN:
-        run.lease.check()
         until, seen = run.clock() + run.parameters.quarantine_for, _seen_by_repository(run)
         _change(needed, run, lambda file: _needed(file, until))
         held = maybe.where("state", list(_HELD)).where("repository", sorted(seen))
@@ -110,9 +109,12 @@ def _seen_by_repository(run: SweepRun) -> Mapping[str, datetime]:
 
 
 def _change(held: Dataset, run: SweepRun, changed: Callable[[HeldFile], HeldFile]) -> None:
+    """Puts the records that change; a driver that was paused does not put back what is somebody else's by now."""
     for batch in held.batches():
         records = map(record_of, batch.select(RECORDS.names).to_pylist())
-        held_in(run.store).put_held_files(map(changed, records))
+        new = [after for file in records if (after := changed(file)) != file]
+        run.lease.check()
+        held_in(run.store).put_held_files(new)
 
 
 def _needed(file: HeldFile, until: datetime) -> HeldFile:
