@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +16,7 @@ from in_quarantine import held, named, purge, restore, rows
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, put
 
 from nessie_gc_core import hookimpl
+from nessie_gc_core.algorithms.hold import HELD_FILES
 from nessie_gc_core.errors import ConfigurationError, LeaseHeldError
 from nessie_gc_core.model.quarantine import HeldState
 from nessie_gc_core.plugins import PluginRegistry
@@ -205,6 +206,22 @@ def test_s15_two_states_of_one_path_are_two_files(
             for each in files:
                 outcomes.add(each, "purged", None)
     assert 2 == len({row["modified"] for row in rows(file)}) == len(rows(file))
+
+
+def test_s15_a_step_is_one_part_however_many_batches_it_has(
+    services: LakeServices, live_set: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = type(services.engine.dataset(iter(()), HELD_FILES))
+    whole = kind.batches
+
+    def in_single_rows(self: Any) -> Iterator[pa.RecordBatch]:
+        for batch in whole(self):
+            yield from (batch.slice(number, 1) for number in range(batch.num_rows))
+
+    monkeypatch.setattr(kind, "batches", in_single_rows)
+    purge(services, outcomes_to=str(tmp_path / "outcomes.parquet"))
+    assert 3 == len(rows(tmp_path / "outcomes.parquet"))
+    assert ["outcomes.parquet"] == [each.name for each in tmp_path.iterdir()]
 
 
 def test_s15_lines_of_earlier_runs_stay(services: LakeServices, live_set: str, tmp_path: Path) -> None:

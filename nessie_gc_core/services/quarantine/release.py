@@ -161,8 +161,8 @@ class Release(Service[Run]):
         released = _rows(announced, run).flat_map(self.function(run)).checkpoint()
         by_key = {_key(file): file for file in files}
         names = [RELEASED.get_field_index(name) for name in ("place", "held_path", "status", "reason")]
+        gone, staying = list[HeldFile](), list[HeldFile]()
         for batch in released.batches():
-            gone, staying = list[HeldFile](), list[HeldFile]()
             for place, held_path, status, reason in zip(*(batch.column(at).to_pylist() for at in names), strict=True):
                 file = by_key[place, held_path]
                 if self.settle(file, status, reason, report):
@@ -170,10 +170,10 @@ class Release(Service[Run]):
                 else:
                     moving = file.state is HeldState.MOVING  # it is not known whether the move was done
                     staying.append(file if moving else replace(file, state=HeldState.HELD))
-            outcomes.sync()
-            undo(staying)
-            store.forget_held_files(gone)
-            store.put_held_files(staying)
+        outcomes.sync()
+        undo(staying)
+        store.forget_held_files(gone)
+        store.put_held_files(staying)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
