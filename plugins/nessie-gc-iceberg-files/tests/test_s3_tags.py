@@ -134,8 +134,13 @@ def refusing(code, verb="get"):
 
         return ask
 
-    client = SimpleNamespace(get_object_tagging=answer("get"), put_object_tagging=answer("put"))
+    client = SimpleNamespace(**{f"{each}_object_tagging": answer(each) for each in ("get", "put", "delete")})
     return S3Tags(client, "lake", lambda *_: nullcontext(), lambda *_: iter(()))
+
+
+def test_s15_a_role_that_cannot_remove_tags_is_refused_and_an_unclear_answer_is_not():
+    assert "s3:DeleteObjectTagging" in str(refusing("AccessDenied", "delete").tag_refusal("wh/"))
+    assert refusing("InternalError", "delete").tag_refusal("wh/") is None
 
 
 @pytest.mark.parametrize("verb", ["get", "put"])

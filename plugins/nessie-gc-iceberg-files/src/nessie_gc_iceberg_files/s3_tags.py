@@ -45,9 +45,12 @@ class S3Tags:
     delete: Delete
 
     def tag_refusal(self, prefix: str) -> str | None:
-        """Reads and writes the tags of an object that is not there: nothing changes."""
+        """Reads, writes and removes the tags of an object that is not there: nothing changes.
+
+        Not every server says in the same way that there is nothing to remove: only a refusal counts.
+        """
         key, where = f"{prefix}.nessie-gc-no-such-object-{uuid.uuid4()}", f"s3://{self.bucket}/{prefix}"
-        for verb, more in (("get", {}), ("put", _PROBE)):
+        for verb, more in (("get", {}), ("put", _PROBE), ("delete", {})):
             try:
                 with asking(), self.slot(key):
                     getattr(self.client, f"{verb}_object_tagging")(Bucket=self.bucket, Key=key, **more)
@@ -57,9 +60,13 @@ class S3Tags:
                     continue
                 if code in DENIED:
                     return f"tags of objects in {where} are not allowed ({one_line(error)}); {_RIGHTS}"
+                if verb == "delete":
+                    return None
                 return f"{where} does not keep tags of objects ({one_line(error)}); name a folder as `quarantine`"
             except (BotoCoreError, NessieGcError) as error:
                 return f"whether {where} keeps tags of objects is unknown ({one_line(error)}); try again"
+            if verb == "delete":
+                return None
             return f"{where} says that an object that is not there has tags; name a folder as `quarantine`"
         return None
 
