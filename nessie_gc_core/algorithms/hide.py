@@ -92,16 +92,19 @@ def hide(
         if isinstance(said, str):
             yield path, Outcome.FAILED, said
         else:
-            yield path, *_outcome(said, paths[path])
+            yield path, *_outcome(said, paths[path], hides=bucket_of_tags(place) is None)
 
 
-def _outcome(said: VersionOutcome, held_path: str) -> tuple[Outcome, str]:
-    """A file that an earlier attempt of the same task hid is in quarantine; whoever else did that, it is gone."""
+def _outcome(said: VersionOutcome, held_path: str, *, hides: bool) -> tuple[Outcome, str]:
+    """A file that an earlier attempt of the same task hid is in quarantine; whoever else did that, it is gone.
+
+    So is one that was to be tagged, whatever an earlier attempt did.
+    """
     has_ids = bool(said.version and said.marker)
     repeated = said.status is VersionStatus.MISSING and task_attempt.get() > 0
     if has_ids and (said.status is VersionStatus.DONE or repeated):
         return Outcome.QUARANTINED, str(HiddenPath.parse(held_path)._replace(version=said.version, marker=said.marker))
-    if said.status is VersionStatus.MISSING and task_attempt.get() > 0:
+    if said.status is VersionStatus.MISSING and task_attempt.get() > 0 and hides:
         return Outcome.FAILED, "it is gone, and an earlier attempt of this task may have hidden it"
     if said.status is VersionStatus.MISSING:
         return Outcome.ALREADY_GONE, ""

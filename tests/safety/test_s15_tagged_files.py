@@ -256,9 +256,12 @@ def test_s15_a_task_that_is_tried_again_finds_its_own_tag(lake: MemoryLake, live
         first = list(hold.move(deleter, "memory://wh/", [file]))
         attempt = task_attempt.set(1)
         again = list(hold.move(deleter, "memory://wh/", [file]))
+        lake.objects.delete(FIRST)
+        gone = list(hold.move(deleter, "memory://wh/", [file]))
         task_attempt.reset(attempt)
     assert [Outcome.QUARANTINED] == [outcome for _, outcome, _ in first]
     assert first == again
+    assert [Outcome.ALREADY_GONE] == [outcome for _, outcome, _ in gone], "no attempt can have hidden it"
 
 
 # ---- others who write, tag and delete -----------------------------------------------------------------
