@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import fsspec
+from fsspec.implementations.arrow import HadoopFileSystem
 from pyiceberg.io.fsspec import FsspecFileIO
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.hosts import ARGUMENTS
 from nessie_gc_iceberg_files.fsspec_entries import reason_of
+from nessie_gc_iceberg_files.fsspec_hdfs import NativeHdfsStore
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES, SERVER_SCHEMES, arguments, secrets_in
 from nessie_gc_iceberg_files.fsspec_store import FsspecStore
 from nessie_gc_iceberg_files.name_nodes import name_nodes
@@ -20,7 +22,6 @@ from nessie_gc_iceberg_files.stores import Store
 _SIGNER = "s3.signer"
 _BY_PATH, _BY_HOST = "s3.path-style-access", "s3.force-virtual-addressing"
 _SFTP = frozenset({"sftp", "ssh"})
-_NATIVE_HDFS = frozenset({"hdfs", "arrow_hdfs"})
 
 
 def fsspec_store(place: Place, properties: Mapping[str, str]) -> Store:
@@ -88,11 +89,8 @@ def _of_scheme(place: Place, properties: Mapping[str, str]) -> Store:
         urls = [] if nodes is None else nodes.urls
         return WebHdfsStore(file_system, root, where=_where(place), urls=urls, secrets=secrets_in(given))
     is_bucket = place.scheme not in SERVER_SCHEMES
-    if place.scheme in _NATIVE_HDFS:
-        from nessie_gc_iceberg_files.fsspec_hdfs import NativeHdfsStore
-
-        return NativeHdfsStore(file_system, root, where=_where(place), is_bucket=is_bucket, secrets=secrets_in(given))
-    return FsspecStore(file_system, root, where=_where(place), is_bucket=is_bucket, secrets=secrets_in(given))
+    store = NativeHdfsStore if isinstance(file_system, HadoopFileSystem) else FsspecStore
+    return store(file_system, root, where=_where(place), is_bucket=is_bucket, secrets=secrets_in(given))
 
 
 def _with_host(place: Place, given: dict[str, Any]) -> dict[str, Any]:
