@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from collecting import LakeServices
-from nessie_gc_memory import MemoryLiveSetStore
+from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, TableState, put
 from pyarrow import parquet
 
 from nessie_gc_core.model.quarantine import HeldFile
@@ -15,6 +17,29 @@ from nessie_gc_core.services.quarantine.parameters import PurgeParameters, Resto
 from nessie_gc_core.services.quarantine.purge import PurgeService
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.quarantine.restore import RestoreService
+
+DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
+FIRST = min(DEAD)
+
+
+class Killed(BaseException):
+    """Ends a run in the middle."""
+
+
+def with_garbage(lake: MemoryLake) -> TableState:
+    """The table of a lake: a live file, and three that nobody needs; all are old."""
+    empty = lake.table("db.t", location="memory://wh/db/t", content_id="t")
+    live = empty.append("live.parquet")
+    lake.commit("main", put(empty.version))
+    lake.commit("main", put(live.version))
+    for path in DEAD:
+        lake.put(path, path.encode())
+    lake.advance(timedelta(days=40))
+    return live
+
+
+def there(lake: MemoryLake) -> Mapping[str, bytes | None]:
+    return {path: stored.data for path in DEAD if (stored := lake.objects.get(path)) is not None}
 
 
 def held(services: LakeServices) -> list[HeldFile]:

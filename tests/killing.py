@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from collecting import LakeServices
+from in_quarantine import Killed
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore
-from tagged_files import Killed
 
 
 class Killer:

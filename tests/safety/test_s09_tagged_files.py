@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 from collecting import LakeServices
-from in_quarantine import held, purge, restore
+from in_quarantine import FIRST, Killed, held, purge, restore, there, with_garbage
 from killing import Killer
 from nessie_gc_memory import MemoryLake, TableState, put
-from tagged_files import FIRST, MONTH, TAG, Killed, marks, tagged, there, with_garbage
+from tagged_files import MONTH, TAG, marks, tagged
 
 from nessie_gc_core.errors import ServiceUnavailableError
 from nessie_gc_core.model.quarantine import HeldFile

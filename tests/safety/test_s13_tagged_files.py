@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from collecting import LakeServices
-from in_quarantine import held, purge, rows
+from in_quarantine import DEAD, held, purge, rows, there, with_garbage
 from nessie_gc_memory import MemoryLake, TableState, put
-from tagged_files import DEAD, MONTH, tagged, there, with_garbage
+from tagged_files import MONTH, tagged
 
 from nessie_gc_core.errors import ConfigurationError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -11,7 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 from collecting import LakeServices
-from in_quarantine import held, purge, restore
+from in_quarantine import DEAD, FIRST, Killed, held, purge, restore, there, with_garbage
 from nessie_gc_memory import MemoryFileDeleter, MemoryLake, TableState, put
 
 from nessie_gc_core.algorithms.hold import HELD_FILES, Hold, Purge, held_row
@@ -24,31 +23,14 @@ from nessie_gc_core.services.explain.held import in_quarantine
 from nessie_gc_core.services.parameters import SweepParameters
 
 PLACE = "versions:memory://wh/"
-DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
-FIRST = min(DEAD)
 HIDE = SweepParameters(quarantine=[PLACE])
-
-
-class Killed(BaseException):
-    """Ends a run in the middle."""
 
 
 @pytest.fixture
 def live(lake: MemoryLake) -> TableState:
     """The table of a lake that keeps versions: a live file, and three that nobody needs; all are old."""
     lake.objects.keeps_versions = True
-    empty = lake.table("db.t", location="memory://wh/db/t", content_id="t")
-    live = empty.append("live.parquet")
-    lake.commit("main", put(empty.version))
-    lake.commit("main", put(live.version))
-    for path in DEAD:
-        lake.put(path, path.encode())
-    lake.advance(timedelta(days=40))
-    return live
-
-
-def visible(lake: MemoryLake) -> Mapping[str, bytes | None]:
-    return {path: stored.data for path in DEAD if (stored := lake.objects.get(path)) is not None}
+    return with_garbage(lake)
 
 
 def versions(lake: MemoryLake, path: str) -> int:
@@ -68,14 +50,14 @@ def killed_while_hiding(lake: MemoryLake, services: LakeServices, path: str) -> 
 
 # ---- there and back -----------------------------------------------------------------------------------
 def test_s15_what_is_hidden_comes_back(lake: MemoryLake, live: TableState, services: LakeServices) -> None:
-    before, paths = visible(lake), lake.paths()
+    before, paths = there(lake), lake.paths()
     report = services.sweep(services.mark(), HIDE)
     assert (3, 0) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.DELETED].files)
     assert paths - DEAD == lake.paths()
     assert {(PLACE, HeldState.HELD)} == {(file.place, file.state) for file in held(services)}
     restored = restore(services)
     assert (3, 0) == (restored.done.files, restored.exit_code)
-    assert (before, []) == (visible(lake), held(services))
+    assert (before, []) == (there(lake), held(services))
 
 
 def test_s15_a_purge_leaves_nothing_of_what_was_hidden(
@@ -133,15 +115,15 @@ def test_s15_what_is_needed_again_is_named_and_not_purged(
 def test_s15_killed_between_hiding_and_recording_the_next_run_finishes(
     lake: MemoryLake, live: TableState, services: LakeServices, path: str
 ) -> None:
-    before = visible(lake)
+    before = there(lake)
     live_set = killed_while_hiding(lake, services, path)
     assert path not in lake.paths()
     report = services.sweep(live_set, replace(HIDE, resume=True))
     assert 3 == report.outcomes[Outcome.QUARANTINED].files, "each file is reported once"
-    assert {} == visible(lake)
+    assert {} == there(lake)
     restored = restore(services)
     assert (3, 0) == (restored.done.files, restored.exit_code)
-    assert (before, []) == (visible(lake), held(services))
+    assert (before, []) == (there(lake), held(services))
 
 
 def test_s15_what_a_killed_sweep_hid_is_purged_when_its_time_is_over(
@@ -173,7 +155,7 @@ def test_s15_a_purge_killed_between_version_and_marker_goes_on(
 def test_s15_a_killed_restore_goes_on_and_is_never_purged(
     lake: MemoryLake, live: TableState, services: LakeServices
 ) -> None:
-    before = visible(lake)
+    before = there(lake)
     services.sweep(services.mark(), HIDE)
     lake.advance(timedelta(days=31))
     lake.faults.deleting_dies[FIRST] = Killed()
@@ -182,7 +164,7 @@ def test_s15_a_killed_restore_goes_on_and_is_never_purged(
     lake.faults.deleting_dies.clear()
     assert (0, 3) == (purge(services).done.files, len(held(services)))
     assert 3 == restore(services).done.files
-    assert (before, []) == (visible(lake), held(services))
+    assert (before, []) == (there(lake), held(services))
 
 
 def test_s15_of_two_records_of_one_version_only_one_counts(
@@ -201,7 +183,7 @@ def test_s15_of_two_records_of_one_version_only_one_counts(
     assert 1 == versions(lake, FIRST), "the time of the second record is not over"
     report = restore(services)
     assert (3, []) == (report.done.files, held(services))
-    assert set(visible(lake)) == DEAD
+    assert set(there(lake)) == DEAD
 
 
 def test_s15_a_task_that_is_tried_again_knows_what_its_first_attempt_hid(lake: MemoryLake, live: TableState) -> None:
@@ -253,7 +235,7 @@ def test_s15_a_killed_deferred_deletion_loses_no_record_of_what_it_hid(
     services.delete_deferred(live_set, HIDE)
     assert [*sorted(DEAD)] == [file.location + file.path for file in held(services)]
     assert 3 == restore(services).done.files
-    assert DEAD == visible(lake).keys()
+    assert DEAD == there(lake).keys()
 
 
 def test_s15_what_an_attempt_of_the_same_task_purged_is_purged(
@@ -281,7 +263,7 @@ def test_s15_a_file_that_was_written_again_since_the_listing_is_not_hidden(
 
     report = services.sweep(services.mark(), HIDE, progress=write_again)
     assert (2, 1) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.FAILED].files)
-    assert {FIRST: b"written again"} == visible(lake)
+    assert {FIRST: b"written again"} == there(lake)
     assert "it was written again since it was listed" in {file.reason for file in report.failed_files}
 
 
@@ -295,7 +277,7 @@ def test_s15_a_file_that_others_deleted_is_not_in_our_quarantine(
     report = services.sweep(services.mark(), HIDE, progress=delete)
     assert (2, 1) == (report.outcomes[Outcome.QUARANTINED].files, report.outcomes[Outcome.ALREADY_GONE].files)
     assert 2 == restore(services).done.files
-    assert FIRST not in visible(lake)
+    assert FIRST not in there(lake)
 
 
 def test_s15_what_somebody_made_visible_is_not_purged(
@@ -307,7 +289,7 @@ def test_s15_what_somebody_made_visible_is_not_purged(
     report = purge(services)
     assert (2, 1, []) == (report.done.files, report.visible.files, held(services))
     assert "1 file visible again: they are not in quarantine any more" in str(report)
-    assert {FIRST: FIRST.encode()} == visible(lake)
+    assert {FIRST: FIRST.encode()} == there(lake)
 
 
 def test_s15_a_newer_file_at_the_path_is_never_touched(
@@ -317,10 +299,10 @@ def test_s15_a_newer_file_at_the_path_is_never_touched(
     lake.put(FIRST, b"newer")
     report = restore(services)
     assert (2, 1, 1) == (report.done.files, report.failed.files, report.exit_code)
-    assert b"newer" == visible(lake)[FIRST]
+    assert b"newer" == there(lake)[FIRST]
     lake.advance(timedelta(days=31))
     assert 1 == purge(services).done.files
-    assert (b"newer", 1) == (visible(lake)[FIRST], versions(lake, FIRST))
+    assert (b"newer", 1) == (there(lake)[FIRST], versions(lake, FIRST))
 
 
 def test_s15_two_versions_of_one_file_are_in_quarantine_side_by_side(
@@ -332,10 +314,10 @@ def test_s15_two_versions_of_one_file_are_in_quarantine_side_by_side(
     services.sweep(services.mark(), HIDE)
     assert (4, 2) == (len(held(services)), versions(lake, FIRST))
     report = restore(services, matching=".*dead-0.parquet")
-    assert (1, b"newer") == (report.done.files, visible(lake)[FIRST])
+    assert (1, b"newer") == (report.done.files, there(lake)[FIRST])
     lake.advance(timedelta(days=31))
     assert (3, 0) == (purge(services).done.files, purge(services).exit_code)
-    assert (b"newer", 1) == (visible(lake)[FIRST], versions(lake, FIRST))
+    assert (b"newer", 1) == (there(lake)[FIRST], versions(lake, FIRST))
 
 
 # ---- what is refused ----------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from collecting import LakeServices
-from in_quarantine import held, named, purge, restore
+from in_quarantine import DEAD, held, named, purge, restore, there, with_garbage
 from killing import Killer
 from nessie_gc_memory import MemoryLake
-from tagged_files import DEAD, there, with_garbage
 
 from nessie_gc_core.model.quarantine import HeldState
 from nessie_gc_core.services.parameters import SweepParameters

@@ -10,10 +10,10 @@ from uuid import UUID
 
 import pytest
 from collecting import LakeServices
-from in_quarantine import held, purge, restore, rows
+from in_quarantine import DEAD, FIRST, held, purge, restore, rows, there, with_garbage
 from killing import Killer
 from nessie_gc_memory import MemoryFileDeleter, MemoryLake, TableState
-from tagged_files import DEAD, FIRST, MONTH, PLACE, TAG, marks, tagged, there, with_garbage
+from tagged_files import MONTH, PLACE, TAG, marks, tagged
 
 from nessie_gc_core.algorithms.hold import Hold
 from nessie_gc_core.dataset import task_attempt

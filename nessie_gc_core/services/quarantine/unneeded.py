@@ -5,6 +5,7 @@ Nobody notices when a table reads a tagged file again. So it is not enough that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -77,8 +78,7 @@ class Unneeded:
                     report.count(report.waiting, file, reasons[_name(file)])
                 else:
                     free.append(file)
-            for reason in dict.fromkeys(reasons.values()):
-                waiting = sum(each == reason for each in reasons.values())
+            for reason, waiting in Counter(reasons.values()).items():
                 report.warnings.append(f"{plural(waiting, 'file')} with a tag not purged: {reason}")
         return free, needed
 

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.versions import FileVersion, VersionOutcome, VersionStatus
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,6 +37,16 @@ class Faults:
     """Why no file can be tagged."""
     deleting_dies: dict[str, BaseException] = field(default_factory=dict)
     """Paths to what is raised in place of an outcome: to the caller it looks as if the process died there."""
+
+    def failed(self, path: str, file: FileVersion) -> VersionOutcome | None:
+        """What is said of a file that cannot be deleted; none of another one."""
+        reason = self.deleting.get(path)
+        return None if reason is None else VersionOutcome(path=file.path, status=VersionStatus.FAILED, reason=reason)
+
+    def die(self, path: str) -> None:
+        """Raises what is raised in place of an outcome."""
+        if path in self.deleting_dies:
+            raise self.deleting_dies[path]
 
 
 class FetchCounts:

@@ -89,8 +89,7 @@ class MemoryFileDeleter(MemoryHiding, MemoryTagging, FileDeleter):
         faults = self._lake.faults
         for file in files:
             path = location + file.path
-            if path in faults.deleting_dies:
-                raise faults.deleting_dies[path]
+            faults.die(path)
             if path.endswith("/"):
                 yield DeleteOutcome(path=file.path, status=DeleteStatus.FAILED, reason="it is a directory marker")
                 continue
@@ -123,7 +122,6 @@ class MemoryFileDeleter(MemoryHiding, MemoryTagging, FileDeleter):
                 continue
             content = stored.data if stored.data is not None else stored.size
             objects.put(new_path, content, modified=self._lake.time)
-            if path in faults.deleting_dies:
-                raise faults.deleting_dies[path]
+            faults.die(path)
             objects.delete(path)
             yield MoveOutcome(path=move.path, status=MoveStatus.MOVED)

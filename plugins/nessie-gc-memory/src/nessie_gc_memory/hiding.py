@@ -43,12 +43,12 @@ class MemoryHiding:
         for file in files:
             path = location + file.path
             before = objects.versions(path)
-            said = self._failed(path, file) or to_hide(before, file)
+            said = self._lake.faults.failed(path, file) or to_hide(before, file)
             if isinstance(said, VersionOutcome):
                 yield said
                 continue
             marker = objects.hide(path, at=self._lake.time)
-            self._die(path)
+            self._lake.faults.die(path)
             outcome = hidden(before, objects.versions(path), file, said, marker)
             if outcome.status is not VersionStatus.DONE:
                 objects.delete_version(path, marker)
@@ -60,12 +60,12 @@ class MemoryHiding:
         for file in files:
             path = location + file.path
             found = objects.versions(path)
-            said = self._failed(path, file) or to_show(found, file)
+            said = self._lake.faults.failed(path, file) or to_show(found, file)
             if isinstance(said, VersionOutcome):
                 yield said
                 continue
             objects.delete_version(path, said.version)
-            self._die(path)
+            self._lake.faults.die(path)
             yield shown(objects.versions(path), file, visible(found))
 
     def purge_versions(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
@@ -73,13 +73,13 @@ class MemoryHiding:
         objects = self._lake.objects
         for file in files:
             path = location + file.path
-            said = self._failed(path, file) or to_purge(objects.versions(path), file)
+            said = self._lake.faults.failed(path, file) or to_purge(objects.versions(path), file)
             if isinstance(said, VersionOutcome):
                 yield said
                 continue
             if said.version:
                 objects.delete_version(path, said.version)
-            self._die(path)
+            self._lake.faults.die(path)
             if said.marker:
                 objects.delete_version(path, said.marker)
             yield VersionOutcome(path=file.path, status=VersionStatus.DONE)
@@ -93,21 +93,13 @@ class MemoryHiding:
         objects = self._lake.objects
         for file in files:
             path = location + file.path
-            said = self._failed(path, file) or to_delete(objects.versions(path), file)
+            said = self._lake.faults.failed(path, file) or to_delete(objects.versions(path), file)
             if isinstance(said, VersionOutcome):
                 yield said
                 continue
             for older in said.older:
                 objects.delete_version(path, older.version)
-            self._die(path)
+            self._lake.faults.die(path)
             for each in (said.current, *said.markers):
                 objects.delete_version(path, each.version)
             yield said.done(file)
-
-    def _failed(self, path: str, file: FileVersion) -> VersionOutcome | None:
-        reason = self._lake.faults.deleting.get(path)
-        return None if reason is None else VersionOutcome(path=file.path, status=VersionStatus.FAILED, reason=reason)
-
-    def _die(self, path: str) -> None:
-        if path in self._lake.faults.deleting_dies:
-            raise self._lake.faults.deleting_dies[path]

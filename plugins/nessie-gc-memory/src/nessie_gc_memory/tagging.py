@@ -24,13 +24,13 @@ class MemoryTagging:
         for file in files:
             path = location + file.path
             before = objects.tagged(path)
-            said = self._not_tagged(path, file) or to_tag(before, file)
+            said = self._lake.faults.failed(path, file) or to_tag(before, file)
             if isinstance(said, VersionOutcome):
                 yield said
                 continue
             assert before is not None, "its outcome is MISSING"
             objects.set_tags(path, said)
-            self._dies(path)
+            self._lake.faults.die(path)
             after = objects.tagged(path)
             outcome = tagged(before, after, file)
             if outcome.status is not VersionStatus.DONE and after is not None and after.mark == file.marker:
@@ -42,12 +42,12 @@ class MemoryTagging:
         objects = self._lake.objects
         for file in files:
             path = location + file.path
-            said = self._not_tagged(path, file) or to_untag(objects.tagged(path), file)
+            said = self._lake.faults.failed(path, file) or to_untag(objects.tagged(path), file)
             if isinstance(said, VersionOutcome):
                 yield said
                 continue
             objects.set_tags(path, said)
-            self._dies(path)
+            self._lake.faults.die(path)
             yield VersionOutcome(path=file.path, status=VersionStatus.DONE)
 
     def purge_tagged(self, location: str, files: Sequence[FileVersion]) -> Iterator[VersionOutcome]:
@@ -55,18 +55,10 @@ class MemoryTagging:
         objects = self._lake.objects
         for file in files:
             path = location + file.path
-            said = self._not_tagged(path, file) or to_purge_tagged(objects.tagged(path), file)
+            said = self._lake.faults.failed(path, file) or to_purge_tagged(objects.tagged(path), file)
             if isinstance(said, VersionOutcome):
                 yield said
                 continue
             objects.delete(path)
-            self._dies(path)
+            self._lake.faults.die(path)
             yield VersionOutcome(path=file.path, status=VersionStatus.DONE)
-
-    def _not_tagged(self, path: str, file: FileVersion) -> VersionOutcome | None:
-        reason = self._lake.faults.deleting.get(path)
-        return None if reason is None else VersionOutcome(path=file.path, status=VersionStatus.FAILED, reason=reason)
-
-    def _dies(self, path: str) -> None:
-        if path in self._lake.faults.deleting_dies:
-            raise self._lake.faults.deleting_dies[path]
