@@ -16,6 +16,7 @@ from nessie_gc_core.connectors import (
     FileLister,
     LiveSetStore,
     RepositoryConnector,
+    ScheduleStore,
     TableCatalog,
     VisitedDeduplicator,
 )
@@ -62,6 +63,11 @@ def nessie_gc_register_visited_deduplicator() -> type[VisitedDeduplicator] | Seq
 @hookspec
 def nessie_gc_register_table_catalog() -> type[TableCatalog] | Sequence[type[TableCatalog]]:
     """Registers catalogs in which services keep tables, for engines without their own catalogs."""
+
+
+@hookspec
+def nessie_gc_register_schedule_store() -> type[ScheduleStore] | Sequence[type[ScheduleStore]]:
+    """Registers stores of schedules: jobs, who runs them, and outcomes."""
 
 
 @hookspec

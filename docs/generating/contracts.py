@@ -59,6 +59,7 @@ from nessie_gc_core.testing.file_deleter import FileDeleterContract
 from nessie_gc_core.testing.file_lister import FileListerContract
 from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
+from nessie_gc_core.testing.schedule_store import ScheduleStoreContract
 from nessie_gc_core.testing.table_catalog import TableCatalogContract
 from nessie_gc_core.testing.visited_deduplicator import VisitedDeduplicatorContract
 
@@ -108,6 +109,7 @@ KIT = (
     LiveSetStoreContract,
     VisitedDeduplicatorContract,
     TableCatalogContract,
+    ScheduleStoreContract,
 )
 """The classes from which plugins' tests inherit."""
 _FIXTURE = re.compile(r" {4}``(\w+)``: (.*)")

@@ -45,6 +45,7 @@ from nessie_gc_core.connectors.repository import (
     SupportsTags,
     SupportsWorkBranches,
 )
+from nessie_gc_core.connectors.schedule_store import ScheduleStore
 from nessie_gc_core.connectors.service import AnyService, Report, Service
 from nessie_gc_core.connectors.snapshot_expiry import SupportsMetadataCommits, SupportsSnapshotExpiry
 from nessie_gc_core.connectors.storage_credentials import (
@@ -68,6 +69,7 @@ __all__ = [
     "OpenCatalog",
     "Report",
     "RepositoryConnector",
+    "ScheduleStore",
     "Service",
     "SupportsBranches",
     "SupportsCapacity",

@@ -24,6 +24,8 @@ KNOWN_CONNECTORS: dict[tuple[str, str], str] = {
     ("live-set-store", "memory"): "nessie-gc-memory",
     ("table-catalog", "iceberg"): "nessie-gc-iceberg-catalog",
     ("table-catalog", "memory"): "nessie-gc-memory",
+    ("schedule-store", "jdbc"): "nessie-gc-jdbc",
+    ("schedule-store", "memory"): "nessie-gc-memory",
     ("visited-deduplicator", "exact"): "nessie-gc-core",
     ("visited-deduplicator", "none"): "nessie-gc-core",
 }

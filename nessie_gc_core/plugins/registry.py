@@ -24,6 +24,7 @@ from nessie_gc_core.connectors import (
     FileLister,
     LiveSetStore,
     RepositoryConnector,
+    ScheduleStore,
     TableCatalog,
     VisitedDeduplicator,
 )
@@ -45,6 +46,7 @@ KINDS: Mapping[type[Connector], tuple[str, str]] = {
     LiveSetStore: ("live-set-store", "nessie_gc_register_live_set_store"),
     VisitedDeduplicator: ("visited-deduplicator", "nessie_gc_register_visited_deduplicator"),
     TableCatalog: ("table-catalog", "nessie_gc_register_table_catalog"),
+    ScheduleStore: ("schedule-store", "nessie_gc_register_schedule_store"),
 }
 """Each contract with the name of its kind and the hook that registers it."""
 

@@ -43,6 +43,7 @@ the connector lacks is skipped by the ability's name, and a test of a situation 
 | ``testing.file_deleter`` | ``FileDeleterContract`` | ``FileDeleter`` |
 | ``testing.live_set_store`` | ``LiveSetStoreContract`` | ``LiveSetStore`` |
 | ``testing.table_catalog`` | ``TableCatalogContract`` | ``TableCatalog`` |
+| ``testing.schedule_store`` | ``ScheduleStoreContract`` | ``ScheduleStore`` |
 | ``testing.visited_deduplicator`` | ``VisitedDeduplicatorContract`` | ``VisitedDeduplicator`` |
 
 ``testing.fixtures`` starts real servers, once for all tests. Below a ``conftest.py`` with
@@ -76,6 +77,9 @@ if (pytest := sys.modules.get("pytest")) is not None:  # failed assertions of th
         "options",
         "repository",
         "repository_situations",
+        "schedule_jobs",
+        "schedule_runs",
+        "schedule_store",
         "table_catalog",
         "visited_deduplicator",
     ):

@@ -23,6 +23,7 @@ MODULES = (
     "quarantines",
     "deduplicators",
     "tables",
+    "schedules",
 )
 
 

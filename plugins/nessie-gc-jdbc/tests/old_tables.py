@@ -25,6 +25,13 @@ def make_version_4(engine):
     run(engine, *(statement for statement in script.split(";") if statement.strip()))
 
 
+def make_stamped_version_4(engine):
+    """The same tables as the first release with Alembic left them."""
+    make_version_4(engine)
+    made = f"CREATE TABLE {MIGRATIONS} (version_num VARCHAR(32) NOT NULL, PRIMARY KEY (version_num))"
+    run(engine, made, f"INSERT INTO {MIGRATIONS} (version_num) VALUES ('4')")
+
+
 def make_version_3(engine):
     """Those of the release before that."""
     make_version_4(engine)

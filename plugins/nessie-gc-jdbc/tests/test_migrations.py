@@ -17,7 +17,17 @@ from nessie_gc_jdbc import JdbcLiveSetStore, migrations
 from nessie_gc_jdbc.options import SchemaStrategy
 from nessie_gc_jdbc.schema import alone, apply_strategy, check_foreign_keys
 from nessie_gc_jdbc.tables import SCHEMA_VERSION
-from old_tables import LIVE_SET, MIGRATIONS, all_rows, columns, fill, make_version_3, make_version_4, run
+from old_tables import (
+    LIVE_SET,
+    MIGRATIONS,
+    all_rows,
+    columns,
+    fill,
+    make_stamped_version_4,
+    make_version_3,
+    make_version_4,
+    run,
+)
 from test_processes import answers
 from test_processes import run as start_worker
 
@@ -64,7 +74,7 @@ def test_the_last_migration_makes_the_version_that_this_release_needs():
     assert [CURRENT] == ScriptDirectory.from_config(config).get_heads()
 
 
-@pytest.mark.parametrize("make", [make_version_3, make_version_4])
+@pytest.mark.parametrize("make", [make_version_3, make_version_4, make_stamped_version_4])
 def test_old_tables_are_brought_up_to_date_with_all_their_rows(url, engine, make):
     make(engine)
     fill(engine)
@@ -128,16 +138,26 @@ def test_tables_that_a_newer_release_migrated_are_refused_and_left_alone(url, en
     ],
 )
 def test_tables_without_migrations_that_are_not_what_they_say_are_refused(url, engine, strategy, broken, missing):
-    make_version_4(engine)
-    run(engine, broken)
+    create(url)
+    run(engine, f"DROP TABLE {MIGRATIONS}", broken)
     with opened(url, schema=strategy) as store:
         with pytest.raises(StoreError, match=f"lacks {missing}") as caught:
             list(store.live_sets())
         assert 1 == len(str(caught.value).splitlines())
 
 
+@pytest.mark.parametrize("make", [make_version_3, make_version_4, make_stamped_version_4])
+def test_old_tables_that_are_to_be_left_alone_are_refused_with_what_to_do(url, engine, make):
+    make(engine)
+    before = columns(engine)
+    with opened(url, schema="NONE") as store, pytest.raises(StoreError, match="upgrade them with: nessie-gc create-"):
+        list(store.live_sets())
+    assert before == columns(engine)
+
+
 def test_tables_that_are_left_alone_need_no_migrations(url, engine):
-    make_version_4(engine)
+    create(url)
+    run(engine, f"DROP TABLE {MIGRATIONS}")
     with opened(url, schema="NONE") as store:
         assert [] == list(store.live_sets())
     assert not sqlalchemy.inspect(engine).has_table(MIGRATIONS)

@@ -14,6 +14,7 @@ from nessie_gc_memory import (
     MemoryLake,
     MemoryLiveSetStore,
     MemoryRepository,
+    MemoryScheduleStore,
     delete,
     put,
     put_namespace,
@@ -32,6 +33,7 @@ from nessie_gc_core.testing.file_lister import FileListerContract
 from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
 from nessie_gc_core.testing.paths import ODD_PATHS
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
+from nessie_gc_core.testing.schedule_store import ScheduleStoreContract
 
 NEVER_DOWN = NotPossible("it reads the memory of its own process, which is never down")
 
@@ -379,3 +381,14 @@ class TestMemoryLiveSetStoreOfOnesOwn(MemoryStore):
     @pytest.fixture
     def open_store(self):
         return lambda: MemoryLiveSetStore.from_options({})
+
+
+class TestMemoryScheduleStore(ScheduleStoreContract):
+    @pytest.fixture
+    def open_schedules(self):
+        options = {"store": str(uuid4())}
+        return lambda: MemoryScheduleStore.from_options(options)
+
+    @pytest.fixture
+    def unusable(self):
+        return NEVER_DOWN

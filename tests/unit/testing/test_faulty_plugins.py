@@ -21,6 +21,7 @@ from nessie_gc_core.testing.file_deleter import FileDeleterContract
 from nessie_gc_core.testing.file_lister import FileListerContract
 from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
 from nessie_gc_core.testing.repository import RepositoryConnectorContract
+from nessie_gc_core.testing.schedule_store import ScheduleStoreContract
 from nessie_gc_core.testing.table_catalog import TableCatalogContract
 from nessie_gc_core.testing.visited_deduplicator import VisitedDeduplicatorContract
 
@@ -34,6 +35,7 @@ KIT = (
     LiveSetStoreContract,
     VisitedDeduplicatorContract,
     TableCatalogContract,
+    ScheduleStoreContract,
 )
 sys.path[:0] = [str(EXAMPLE / folder) for folder in ("src", "tests")]  # the good repository and store
 _Fixture = type(pytest.fixture(lambda: None))
@@ -134,6 +136,8 @@ OURS = {
     "here",
     "held",
     "store",
+    "schedules",
+    "schedule",
     "versioned",
     "deleting",
     "open_catalog",

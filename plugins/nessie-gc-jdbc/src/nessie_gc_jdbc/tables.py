@@ -33,7 +33,7 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 PREFIX = "nessie_gc_"
 DIGEST_BYTES = 20
 AFTER_ALL = b"\xff" * (3 * DIGEST_BYTES)
@@ -71,6 +71,12 @@ def _key(name: str, parts: int) -> Column[bytes]:
 
 def _required(name: str) -> Column[str]:
     return Column(name, text_type(), nullable=False)
+
+
+def _occasion(*, nullable: bool) -> tuple[Column[int], ...]:
+    """For when a job is due; all of it is null where it never is."""
+    times = (Column(name, BigInteger, nullable=nullable) for name in ("due", "starts"))
+    return (*times, Column("attempt", Integer, nullable=nullable), Column("by_hand", SmallInteger, nullable=nullable))
 
 
 schema_version = _table(
@@ -194,6 +200,38 @@ leases = _table(
     Column("process", BigInteger, nullable=False),
     Column("since", BigInteger, nullable=False),
     Column("ends", BigInteger, nullable=False),
+)
+jobs = _table(
+    "jobs",
+    _key("job_key", 2),
+    _required("schedule"),
+    _required("name"),
+    _required("service"),
+    _required("timing"),
+    _required("definition"),
+    *_occasion(nullable=True),
+    Column("last", BigInteger),
+    Column("paused", SmallInteger, nullable=False),
+    Column("run_id", String(36)),
+)
+job_runs = _table(
+    "job_runs",
+    _key("run_key", 3),
+    Column("run_id", String(36), nullable=False, unique=True),
+    _required("schedule"),
+    _required("job"),
+    _required("service"),
+    *_occasion(nullable=False),
+    Column("status", String(40), nullable=False),
+    Column("started", BigInteger, nullable=False),
+    Column("ended", BigInteger),
+    Column("lease_ends", BigInteger),
+    Column("exit_code", Integer),
+    Column("error_message", text_type()),
+    _required("host"),
+    Column("process", BigInteger, nullable=False),
+    _required("numbers"),
+    Column("report", text_type()),
 )
 
 

@@ -20,6 +20,7 @@ from nessie_gc_memory.mock import MockContentToFiles, MockFileDeleter, MockFileL
 from nessie_gc_memory.mock.make_lake import MakeLakeReport, MakeLakeService
 from nessie_gc_memory.repository import MemoryRepository
 from nessie_gc_memory.saved import load_history, save_history
+from nessie_gc_memory.schedule import MemoryScheduleStore
 from nessie_gc_memory.store import MemoryLiveSetStore
 from nessie_gc_memory.table_catalog import MemoryTableCatalog
 from nessie_gc_memory.tables import MEMORY_TABLE, TableState, content
@@ -38,6 +39,7 @@ __all__ = [
     "MemoryLake",
     "MemoryLiveSetStore",
     "MemoryRepository",
+    "MemoryScheduleStore",
     "MemoryTableCatalog",
     "TableState",
     "content",
@@ -78,6 +80,12 @@ def nessie_gc_register_file_deleter() -> Sequence[type[FileDeleter]]:
 def nessie_gc_register_live_set_store() -> type[MemoryLiveSetStore]:
     """Registers the store that lasts as long as its process."""
     return MemoryLiveSetStore
+
+
+@hookimpl
+def nessie_gc_register_schedule_store() -> type[MemoryScheduleStore]:
+    """Registers the store of schedules that lasts as long as its process."""
+    return MemoryScheduleStore
 
 
 @hookimpl

@@ -1,0 +1,144 @@
+"""The contract of schedule stores."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from nessie_gc_core.connectors.base import Connector
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+
+
+class ScheduleStore(Connector):
+    """Keeps the jobs of schedules, who runs each of them now, and the outcomes of their runs.
+
+    Example of a whole plugin::
+
+        from multiprocessing.connection import Client
+        from nessie_gc_core import ConnectorOptions, hookimpl, option, options
+        from nessie_gc_core.connectors import ScheduleStore
+        from nessie_gc_core.errors import StoreError
+
+        @options
+        class RemoteOptions(ConnectorOptions):
+            socket: str = option("schedule.sock", help="socket of a process that has a store and answers calls")
+
+        def remote(verb):
+            def call(self, *args, **named):
+                try:
+                    with Client(self.options.socket) as connection:
+                        connection.send((verb, args, named))
+                        answer, error = connection.recv()
+                except (OSError, EOFError) as broken:
+                    raise StoreError(f"{self.options.socket} does not answer: {broken}") from broken
+                if error is not None:
+                    raise error
+                return iter(answer) if isinstance(answer, list) else answer
+
+            return call
+
+        verbs = {verb: remote(verb) for verb in ScheduleStore.__abstractmethods__}
+        RemoteSchedule = type("RemoteSchedule", (ScheduleStore,), {"name": "remote", "Options": RemoteOptions, **verbs})
+
+        @hookimpl
+        def nessie_gc_register_schedule_store():
+            return RemoteSchedule
+
+    Several schedulers may use one store at once, so each verb that changes something is one step, and compares what it
+    finds with what its caller has seen: it returns whether the caller was right. Two of them never run one job at the
+    same time, because a run holds its job until it is finished or its lease expires. Only the store's clock decides
+    what has expired. All other times are the caller's: aware UTC datetimes with microseconds that come back equal. Text
+    of any length comes back complete. A store is used from several threads at once.
+    """
+
+    # ---- jobs -----------------------------------------------------------------------------------------
+    @abstractmethod
+    def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob]) -> None:
+        """Makes these the jobs of a schedule.
+
+        New ones are added. Those with another ``definition`` get the given service, timing, definition and next
+        occasion; all others stay as they are, except for the service and the timing. Whether a job is paused, its
+        ``last`` and its run stay in any case. Jobs that are not given are removed; their runs stay.
+        A job that is added again while a run of it is not finished has that run.
+        """
+
+    @abstractmethod
+    def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
+        """All jobs of a schedule, in any order."""
+
+    @abstractmethod
+    def due_jobs(self, schedule: str, *, at: datetime, limit: int) -> list[ScheduledJob]:
+        """Jobs that may start at an instant, the longest waiting first: neither paused nor running."""
+
+    @abstractmethod
+    def set_paused(self, schedule: str, name: str, *, paused: bool) -> bool:
+        """Pauses a job, or resumes it; false if there is no such job."""
+
+    @abstractmethod
+    def set_next(self, schedule: str, name: str, *, seen: Occasion | None, then: Occasion | None) -> bool:
+        """Changes for when a job is due next; false if that was not ``seen``, or there is no such job."""
+
+    # ---- runs -----------------------------------------------------------------------------------------
+    @abstractmethod
+    def start_run(self, schedule: str, run: JobRun, *, then: Occasion | None, lease: timedelta) -> bool:
+        """Records a run, and gives its job to it, until it is finished or the lease expires.
+
+        The job's next occasion becomes ``then``, and its ``last`` the run's ``due`` unless that is earlier. A run that
+        has ended already (``SKIPPED``) is only recorded, and takes no lease.
+
+        Returns:
+            False, and nothing is changed, if the job is paused, has a run, is due for another occasion than the run's,
+            or does not exist.
+        """
+
+    @abstractmethod
+    def renew_run(self, schedule: str, run: UUID, *, lease: timedelta) -> bool:
+        """Renews the lease of a run; false if it is finished or unknown, or if its lease has expired."""
+
+    @abstractmethod
+    def finish_run(self, schedule: str, run: JobRun, *, retry: Occasion | None = None, lost: bool = False) -> bool:
+        """Records the outcome of a run, and frees its job.
+
+        Args:
+            schedule: the schedule.
+            run: with its final status, end, exit code, error, numbers and report.
+            retry: for when another attempt is due; dropped if the job's next occasion starts no later.
+            lost: whether its lease must have expired, because somebody else than its owner finishes it.
+
+        Returns:
+            False, and nothing is changed, if the run is finished or unknown, or must have expired and has not.
+        """
+
+    @abstractmethod
+    def lost_runs(self, schedule: str) -> list[JobRun]:
+        """Runs that are not finished and whose lease has expired, without reports."""
+
+    @abstractmethod
+    def run(self, schedule: str, run: UUID) -> JobRun | None:
+        """A run with its report; ``None`` if there is none with this id."""
+
+    @abstractmethod
+    def runs(
+        self,
+        schedule: str,
+        *,
+        jobs: Collection[str] = (),
+        statuses: Collection[RunStatus] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Iterator[JobRun]:
+        """Runs, latest start first, streamed, without reports.
+
+        Args:
+            schedule: the schedule.
+            jobs: only those of these jobs, if any are named.
+            statuses: only those with these statuses, if any are named.
+            since: only those that started then or later.
+            until: only those that started before.
+        """
+
+    @abstractmethod
+    def forget_runs(self, schedule: str, runs: Iterable[UUID]) -> int:
+        """Removes runs; those that are not finished stay. Returns how many were removed."""

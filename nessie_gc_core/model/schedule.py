@@ -1,0 +1,83 @@
+"""Scheduled jobs and their runs, as a schedule store keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+
+class RunStatus(StrEnum):
+    """What became of a run."""
+
+    RUNNING = "RUNNING"
+    """It is going on."""
+    SUCCEEDED = "SUCCEEDED"
+    """Its exit code was 0."""
+    FAILED = "FAILED"
+    """It had another exit code: something failed, stayed unknown, or could not be started."""
+    TIMED_OUT = "TIMED_OUT"
+    """It was stopped because it reached its time limit."""
+    INTERRUPTED = "INTERRUPTED"
+    """The scheduler stopped, or its machine did."""
+    SKIPPED = "SKIPPED"
+    """It was not started: too late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """One time for which a job is due."""
+
+    due: datetime
+    """The instant that the job's timing names."""
+    starts: datetime
+    """When it may start: later than ``due`` because of jitter, of quiet hours, or of a pause before another attempt."""
+    attempt: int = 1
+    """Which attempt it is, from 1."""
+    by_hand: bool = False
+    """Whether somebody asked for it, instead of the timing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledJob:
+    """One job of a schedule."""
+
+    name: str
+    """Unique within the schedule."""
+    service: str
+    """The service that it runs."""
+    timing: str
+    """When it is due, for people."""
+    definition: str
+    """A digest of all that decides when it is due; if it differs, the next occasion is no longer right."""
+    next: Occasion | None
+    """For when it is due next; ``None``: never."""
+    last: datetime | None = None
+    """The latest ``due`` of an occasion that was started or skipped."""
+    paused: bool = False
+    run: UUID | None = None
+    """The run that has the job now, even if its lease has expired."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRun:
+    """One run of a job, and its outcome."""
+
+    id: UUID
+    job: str
+    service: str
+    occasion: Occasion
+    status: RunStatus
+    started: datetime
+    ended: datetime | None = None
+    exit_code: int | None = None
+    error: str | None = None
+    """One line; ``None`` if there is none."""
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    """The numbers of its report, by name, such as ``deleted.bytes``."""
+    report: str | None = None
+    """The whole report, as JSON."""
+    host: str = ""
+    process: int = 0

@@ -1,0 +1,327 @@
+"""The schedule store ``jdbc``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, Update, case, delete, insert, or_, select, update
+
+from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_jdbc.database import Database
+from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
+from nessie_gc_jdbc.rows import batches
+from nessie_gc_jdbc.tables import (
+    AFTER_ALL,
+    create_script,
+    from_micros,
+    job_runs,
+    jobs,
+    key_of,
+    optional_micros,
+    optional_time,
+    to_micros,
+)
+
+_MICROSECOND = timedelta(microseconds=1)
+_LATEST = 2**63 - 1
+_TIME_BYTES = 8
+_WITHOUT_REPORT = [column for column in job_runs.c if column is not job_runs.c.report]
+
+
+class JdbcScheduleStore(ScheduleStore):
+    """Keeps schedules in a database, beside the live sets of the store ``jdbc`` with the same options."""
+
+    name = "jdbc"
+    Options = JdbcOptions
+
+    def __init__(self, options: JdbcOptions) -> None:
+        super().__init__(options)
+        self.database = Database(options)
+
+    def create_schema(self, strategy: str) -> None:
+        """Creates the tables.
+
+        Raises:
+            ConfigurationError: the strategy is not known.
+            StoreError: an existing table is in the way, or the database refuses.
+        """
+        self.database.create_schema(SchemaStrategy.parse(strategy))
+
+    def schema_script(self) -> str:
+        """The statements that create the tables, for the store's database."""
+        return create_script(self.database.engine.dialect)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self.database.close()
+
+    # ---- jobs -----------------------------------------------------------------------------------------
+    def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob]) -> None:
+        """Makes these the jobs, in one transaction."""
+        wanted = {job.name: job for job in jobs}
+        self.database.write(lambda connection: self._define(connection, schedule, wanted))
+
+    def _define(self, connection: Connection, schedule: str, wanted: dict[str, ScheduledJob]) -> None:
+        known = {row.name: row for row in connection.execute(select(jobs).where(*_of(schedule)))}
+        gone = [key_of(schedule, name) for name in known.keys() - wanted.keys()]
+        for some in batches(gone):
+            connection.execute(delete(jobs).where(jobs.c.job_key.in_(some)))
+        new = [job for name, job in sorted(wanted.items()) if name not in known]
+        running = _running(connection, schedule) if new else {}
+        rows = [
+            {
+                "job_key": key_of(schedule, job.name),
+                "schedule": schedule,
+                "name": job.name,
+                **_described(job),
+                **_next(job.next),
+                "last": optional_micros(job.last),
+                "paused": int(job.paused),
+                "run_id": running.get(job.name),
+            }
+            for job in new
+        ]
+        if rows:
+            connection.execute(self.database.insert_new(jobs), rows)
+        for name, row in known.items():
+            job = wanted.get(name)
+            if job is None or _described(job) == {key: getattr(row, key) for key in _described(job)}:
+                continue
+            moved = _next(job.next) if job.definition != row.definition else {}
+            connection.execute(
+                _job(schedule, name, jobs.c.definition == row.definition).values(**_described(job), **moved)
+            )
+
+    def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
+        """All jobs, in pages."""
+        for row in self.database.pages_below(select(jobs), jobs.c.job_key, [key_of(schedule)]):
+            yield _scheduled_job(row)
+
+    def due_jobs(self, schedule: str, *, at: datetime, limit: int) -> list[ScheduledJob]:
+        """Those that may start."""
+        free = (jobs.c.paused == 0, jobs.c.run_id.is_(None), jobs.c.starts <= to_micros(at))
+        query = select(jobs).where(*_of(schedule), *free).order_by(jobs.c.starts, jobs.c.name).limit(limit)
+        return [_scheduled_job(row) for row in self.database.rows(query)]
+
+    def set_paused(self, schedule: str, name: str, *, paused: bool) -> bool:
+        """Pauses or resumes."""
+        return self._changes(_job(schedule, name).values(paused=int(paused)))
+
+    def set_next(self, schedule: str, name: str, *, seen: Occasion | None, then: Occasion | None) -> bool:
+        """Changes the next occasion."""
+        return self._changes(_job(schedule, name, *_due_for(seen)).values(**_next(then)))
+
+    def _changes(self, statement: Update) -> bool:
+        return self.database.write(lambda connection: connection.execute(statement).rowcount) == 1
+
+    # ---- runs -----------------------------------------------------------------------------------------
+    def start_run(self, schedule: str, run: JobRun, *, then: Occasion | None, lease: timedelta) -> bool:
+        """Takes the job and records the run, in one transaction."""
+        is_running = run.status is RunStatus.RUNNING
+        due = to_micros(run.occasion.due)
+        free = (jobs.c.paused == 0, jobs.c.run_id.is_(None), *_due_for(run.occasion))
+        taken = _job(schedule, run.job, *free).values(
+            **_next(then),
+            last=case((jobs.c.last > due, jobs.c.last), else_=due),
+            run_id=str(run.id) if is_running else None,
+        )
+
+        def start(connection: Connection) -> bool:
+            if connection.execute(taken).rowcount != 1:
+                return False
+            ends = self.database.now(connection) + lease // _MICROSECOND if is_running else None
+            connection.execute(insert(job_runs).values(**_run_row(schedule, run), lease_ends=ends))
+            return True
+
+        return self.database.write(start)
+
+    def renew_run(self, schedule: str, run: UUID, *, lease: timedelta) -> bool:
+        """Renews the lease."""
+
+        def renew(connection: Connection) -> bool:
+            now = self.database.now(connection)
+            mine = _run(schedule, run).where(job_runs.c.lease_ends > now)
+            return connection.execute(mine.values(lease_ends=now + lease // _MICROSECOND)).rowcount == 1
+
+        return self.database.write(renew)
+
+    def finish_run(self, schedule: str, run: JobRun, *, retry: Occasion | None = None, lost: bool = False) -> bool:
+        """Records the outcome and frees the job, in one transaction."""
+        row = _run_row(schedule, run)
+        outcome = {name: row[name] for name in _OUTCOME}
+
+        def finish(connection: Connection) -> bool:
+            mine = _run(schedule, run.id).where(job_runs.c.lease_ends.is_not(None))
+            if lost:
+                mine = mine.where(job_runs.c.lease_ends <= self.database.now(connection))
+            if connection.execute(mine.values(**outcome, lease_ends=None)).rowcount != 1:
+                return False
+            freed = _job(schedule, run.job, jobs.c.run_id == str(run.id)).values(run_id=None)
+            if connection.execute(freed).rowcount == 1 and retry is not None:
+                sooner = or_(jobs.c.starts.is_(None), jobs.c.starts > to_micros(retry.starts))
+                connection.execute(_job(schedule, run.job, sooner).values(**_next(retry)))
+            return True
+
+        return self.database.write(finish)
+
+    def lost_runs(self, schedule: str) -> list[JobRun]:
+        """Those whose lease has expired."""
+
+        def find(connection: Connection) -> list[Row[Any]]:
+            lost = job_runs.c.lease_ends <= self.database.now(connection)
+            return [*connection.execute(select(*_WITHOUT_REPORT).where(*_runs_of(schedule), lost))]
+
+        return [_job_run(row) for row in self.database.read(find)]
+
+    def run(self, schedule: str, run: UUID) -> JobRun | None:
+        """One run."""
+        query = select(job_runs).where(job_runs.c.run_id == str(run), job_runs.c.schedule == schedule)
+        row = next(iter(self.database.rows(query)), None)
+        return None if row is None else _job_run(row, row.report)
+
+    def runs(
+        self,
+        schedule: str,
+        *,
+        jobs: Collection[str] = (),
+        statuses: Collection[RunStatus] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Iterator[JobRun]:
+        """Runs in pages, latest first, as their key has them."""
+        query: Select[Any] = select(*_WITHOUT_REPORT)
+        if jobs:
+            query = query.where(job_runs.c.job.in_(sorted(jobs)))
+        if statuses:
+            query = query.where(job_runs.c.status.in_(sorted(statuses)))
+        before = key_of(schedule) if until is None else _time_key(schedule, until - _MICROSECOND)
+        last = (key_of(schedule) if since is None else _time_key(schedule, since)) + AFTER_ALL
+        for row in self.database.pages(query, job_runs.c.run_key, above=before, upto=last):
+            yield _job_run(row)
+
+    def forget_runs(self, schedule: str, runs: Iterable[UUID]) -> int:
+        """Removes runs."""
+        gone = 0
+        for some in batches(map(str, runs)):
+            finished = job_runs.c.run_id.in_(some), job_runs.c.schedule == schedule, job_runs.c.lease_ends.is_(None)
+            gone += self._removes(finished)
+        return gone
+
+    def _removes(self, where: tuple[ColumnElement[bool], ...]) -> int:
+        return self.database.write(lambda connection: connection.execute(delete(job_runs).where(*where)).rowcount)
+
+
+_OUTCOME = ("status", "ended", "exit_code", "error_message", "numbers", "report")
+
+
+# ---- conditions ---------------------------------------------------------------------------------------
+def _of(schedule: str) -> tuple[ColumnElement[bool], ...]:
+    return jobs.c.job_key > key_of(schedule), jobs.c.job_key <= key_of(schedule) + AFTER_ALL
+
+
+def _runs_of(schedule: str) -> tuple[ColumnElement[bool], ...]:
+    return job_runs.c.run_key > key_of(schedule), job_runs.c.run_key <= key_of(schedule) + AFTER_ALL
+
+
+def _job(schedule: str, name: str, *where: ColumnElement[bool]) -> Update:
+    return update(jobs).where(jobs.c.job_key == key_of(schedule, name), *where)
+
+
+def _run(schedule: str, run: UUID) -> Update:
+    return update(job_runs).where(job_runs.c.run_id == str(run), job_runs.c.schedule == schedule)
+
+
+def _due_for(occasion: Occasion | None) -> list[ColumnElement[bool]]:
+    """Whether a job is due next for an occasion."""
+    return [
+        jobs.c[name].is_(None) if value is None else jobs.c[name] == value for name, value in _next(occasion).items()
+    ]
+
+
+def _time_key(schedule: str, time: datetime) -> bytes:
+    """The beginning of the keys of the runs that started at a time; the later, the less."""
+    return key_of(schedule) + (_LATEST - to_micros(time)).to_bytes(_TIME_BYTES)
+
+
+def _running(connection: Connection, schedule: str) -> dict[str, str]:
+    """Job to its run that is not finished."""
+    query = select(job_runs.c.job, job_runs.c.run_id).where(*_runs_of(schedule), job_runs.c.lease_ends.is_not(None))
+    return {row.job: row.run_id for row in connection.execute(query)}
+
+
+# ---- rows ---------------------------------------------------------------------------------------------
+def _described(job: ScheduledJob) -> dict[str, str]:
+    return {"service": job.service, "timing": job.timing, "definition": job.definition}
+
+
+def _next(occasion: Occasion | None) -> dict[str, int | None]:
+    if occasion is None:
+        return dict.fromkeys(("due", "starts", "attempt", "by_hand"))
+    return {
+        "due": to_micros(occasion.due),
+        "starts": to_micros(occasion.starts),
+        "attempt": occasion.attempt,
+        "by_hand": int(occasion.by_hand),
+    }
+
+
+def _occasion(row: Row[Any]) -> Occasion:
+    return Occasion(
+        due=from_micros(row.due), starts=from_micros(row.starts), attempt=row.attempt, by_hand=bool(row.by_hand)
+    )
+
+
+def _scheduled_job(row: Row[Any]) -> ScheduledJob:
+    return ScheduledJob(
+        name=row.name,
+        service=row.service,
+        timing=row.timing,
+        definition=row.definition,
+        next=None if row.due is None else _occasion(row),
+        last=optional_time(row.last),
+        paused=bool(row.paused),
+        run=None if row.run_id is None else UUID(row.run_id),
+    )
+
+
+def _run_row(schedule: str, run: JobRun) -> dict[str, Any]:
+    return {
+        "run_key": _time_key(schedule, run.started) + run.id.hex.encode(),
+        "run_id": str(run.id),
+        "schedule": schedule,
+        "job": run.job,
+        "service": run.service,
+        **_next(run.occasion),
+        "status": run.status.value,
+        "started": to_micros(run.started),
+        "ended": optional_micros(run.ended),
+        "exit_code": run.exit_code,
+        "error_message": run.error,
+        "host": run.host,
+        "process": run.process,
+        "numbers": json.dumps(dict(run.numbers)),
+        "report": run.report,
+    }
+
+
+def _job_run(row: Row[Any], report: str | None = None) -> JobRun:
+    return JobRun(
+        id=UUID(row.run_id),
+        job=row.job,
+        service=row.service,
+        occasion=_occasion(row),
+        status=RunStatus(row.status),
+        started=from_micros(row.started),
+        ended=optional_time(row.ended),
+        exit_code=row.exit_code,
+        error=row.error_message,
+        numbers=json.loads(row.numbers),
+        report=report,
+        host=row.host,
+        process=row.process,
+    )

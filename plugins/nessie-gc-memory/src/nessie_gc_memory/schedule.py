@@ -1,0 +1,195 @@
+"""The schedule store ``memory``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import ClassVar
+from uuid import UUID
+
+from nessie_gc_core import ConnectorOptions, option, options
+from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_memory.registers import utc, utc_now
+
+
+@dataclass(slots=True)
+class _Schedule:
+    jobs: dict[str, ScheduledJob] = field(default_factory=dict)
+    runs: dict[UUID, JobRun] = field(default_factory=dict)
+    leases: dict[UUID, datetime] = field(default_factory=dict)
+    """Until when each run that is not finished has its job."""
+
+
+@dataclass(slots=True)
+class _Data:
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    schedules: dict[str, _Schedule] = field(default_factory=dict)
+
+
+@options
+class MemoryScheduleOptions(ConnectorOptions):
+    """Which store."""
+
+    store: str = option("", help="name of a store that this process shares (default: a new store)")
+
+
+class MemoryScheduleStore(ScheduleStore):
+    """Keeps schedules in this process, and nothing beyond it."""
+
+    name = "memory"
+    Options = MemoryScheduleOptions
+    executor_safe = False
+    _shared: ClassVar[dict[str, _Data]] = {}
+
+    def __init__(self, options: MemoryScheduleOptions) -> None:
+        super().__init__(options)
+        self.clock = utc_now
+        self._data = self._shared.setdefault(options.store, _Data()) if options.store else _Data()
+
+    # ---- jobs -----------------------------------------------------------------------------------------
+    def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob]) -> None:
+        """Makes these the jobs."""
+        with self._data.lock:
+            found = self._data.schedules.setdefault(schedule, _Schedule())
+            found.jobs = {job.name: _defined(found, job) for job in jobs}
+
+    def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
+        """All jobs."""
+        with self._data.lock:
+            return iter([*self._of(schedule).jobs.values()])
+
+    def due_jobs(self, schedule: str, *, at: datetime, limit: int) -> list[ScheduledJob]:
+        """Those that may start."""
+        waiting = [
+            (job.next.starts, job.name, job)
+            for job in self.jobs(schedule)
+            if job.next is not None and job.next.starts <= at and not job.paused and job.run is None
+        ]
+        return [job for _, _, job in sorted(waiting)[:limit]]
+
+    def set_paused(self, schedule: str, name: str, *, paused: bool) -> bool:
+        """Pauses or resumes."""
+        with self._data.lock:
+            jobs = self._of(schedule).jobs
+            if name in jobs:
+                jobs[name] = replace(jobs[name], paused=paused)
+            return name in jobs
+
+    def set_next(self, schedule: str, name: str, *, seen: Occasion | None, then: Occasion | None) -> bool:
+        """Changes the next occasion."""
+        with self._data.lock:
+            jobs = self._of(schedule).jobs
+            if name not in jobs or jobs[name].next != seen:
+                return False
+            jobs[name] = replace(jobs[name], next=_in_utc(then))
+            return True
+
+    # ---- runs -----------------------------------------------------------------------------------------
+    def start_run(self, schedule: str, run: JobRun, *, then: Occasion | None, lease: timedelta) -> bool:
+        """Records a run."""
+        with self._data.lock:
+            found = self._of(schedule)
+            job = found.jobs.get(run.job)
+            if job is None or job.paused or job.run is not None or job.next != run.occasion:
+                return False
+            holder = run.id if run.status is RunStatus.RUNNING else None
+            last = max(filter(None, (job.last, utc(run.occasion.due))))
+            found.jobs[job.name] = replace(job, next=_in_utc(then), last=last, run=holder)
+            found.runs[run.id] = _run_in_utc(run)
+            if holder is not None:
+                found.leases[run.id] = self.clock() + lease
+            return True
+
+    def renew_run(self, schedule: str, run: UUID, *, lease: timedelta) -> bool:
+        """Renews the lease."""
+        with self._data.lock:
+            leases, now = self._of(schedule).leases, self.clock()
+            if run not in leases or leases[run] <= now:
+                return False
+            leases[run] = now + lease
+            return True
+
+    def finish_run(self, schedule: str, run: JobRun, *, retry: Occasion | None = None, lost: bool = False) -> bool:
+        """Records the outcome."""
+        with self._data.lock:
+            found = self._of(schedule)
+            if run.id not in found.leases or (lost and found.leases[run.id] > self.clock()):
+                return False
+            del found.leases[run.id]
+            found.runs[run.id] = _run_in_utc(run)
+            job = found.jobs.get(run.job)
+            if job is not None and job.run == run.id:
+                again = retry is not None and (job.next is None or retry.starts < job.next.starts)
+                found.jobs[job.name] = replace(job, run=None, next=_in_utc(retry) if again else job.next)
+            return True
+
+    def lost_runs(self, schedule: str) -> list[JobRun]:
+        """Those whose lease has expired."""
+        with self._data.lock:
+            found, now = self._of(schedule), self.clock()
+            return [replace(found.runs[run], report=None) for run, ends in found.leases.items() if ends <= now]
+
+    def run(self, schedule: str, run: UUID) -> JobRun | None:
+        """One run."""
+        with self._data.lock:
+            return self._of(schedule).runs.get(run)
+
+    def runs(
+        self,
+        schedule: str,
+        *,
+        jobs: Collection[str] = (),
+        statuses: Collection[RunStatus] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Iterator[JobRun]:
+        """Runs, latest first."""
+        with self._data.lock:
+            runs = sorted(self._of(schedule).runs.values(), key=lambda run: (run.started, run.id), reverse=True)
+        return (
+            replace(run, report=None)
+            for run in runs
+            if (not jobs or run.job in jobs)
+            and (not statuses or run.status in statuses)
+            and (since is None or run.started >= since)
+            and (until is None or run.started < until)
+        )
+
+    def forget_runs(self, schedule: str, runs: Iterable[UUID]) -> int:
+        """Removes runs."""
+        with self._data.lock:
+            found = self._of(schedule)
+            gone = {run for run in runs if run in found.runs and run not in found.leases}
+            for run in gone:
+                del found.runs[run]
+            return len(gone)
+
+    def _of(self, schedule: str) -> _Schedule:
+        return self._data.schedules.get(schedule) or _Schedule()
+
+
+def _defined(found: _Schedule, job: ScheduledJob) -> ScheduledJob:
+    """A job with what is known of it already."""
+    known = found.jobs.get(job.name)
+    if known is None:
+        going_on = next((run.id for run in found.runs.values() if run.job == job.name and run.id in found.leases), None)
+        return replace(job, next=_in_utc(job.next), run=going_on)
+    if known.definition == job.definition:
+        return replace(known, service=job.service, timing=job.timing)
+    return replace(job, next=_in_utc(job.next), last=known.last, paused=known.paused, run=known.run)
+
+
+def _in_utc(occasion: Occasion | None) -> Occasion | None:
+    if occasion is None:
+        return None
+    return replace(occasion, due=utc(occasion.due), starts=utc(occasion.starts))
+
+
+def _run_in_utc(run: JobRun) -> JobRun:
+    ended = None if run.ended is None else utc(run.ended)
+    occasion = _in_utc(run.occasion)
+    assert occasion is not None
+    return replace(run, occasion=occasion, started=utc(run.started), ended=ended)
