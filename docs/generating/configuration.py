@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import click
 
+from generating.connectors import options_of
 from generating.text import code, table
 from nessie_gc_core.cli.command import GcOption, commands_of
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, SECTIONS
+from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services.schedule.definition import JobSettings, ScheduleSettings
 
 _INTRO = f"""# Configuration
 
@@ -45,6 +48,7 @@ _TABLES = {
     "repositories": "several repositories instead of `[repository]`, each with a `label` (default: its `name`); "
     "see [how to collect them together](../how-to/several-repositories.md)",
     "store": "`name` (default: `jdbc`), and the [options of that live-set store](connectors.md#live-set-store)",
+    "schedule": "[what runs when](#schedule); see [how to run it on a schedule](../how-to/schedule.md)",
     "connectors": "`[connectors.KIND.NAME]`: the options of a reader, lister, deleter or deduplicator",
 }
 
@@ -67,8 +71,19 @@ def page() -> str:
         "\nOptions of the repository and of the store have variables, too: `NESSIE_GC_REPOSITORY_TOKEN` is the option",
         "`token` of the repository connector, `NESSIE_GC_STORE_URL` the option `url` of the store. With several",
         "`[[repositories]]`, `NESSIE_GC_REPOSITORIES_LAKE_TOKEN` is the option `token` of the one labelled `lake`.",
+        "\n## Schedule\n",
+        "These are the keys of the table `[schedule]`:\n",
+        _settings(ScheduleSettings),
+        "\nThese are the keys of a table `[schedule.jobs.NAME]`, one for each job. `options` is a table of options",
+        "that count for the runs of this job, instead of those at the top of the file:\n",
+        _settings(JobSettings),
     ]
     return "\n".join(parts)
+
+
+def _settings(group: type[ConnectorOptions]) -> str:
+    rows = ((name.replace("_", "-"), default, meaning) for name, default, meaning in options_of(group))
+    return table(("key", "default", "meaning"), rows)
 
 
 def _options() -> list[GcOption]:

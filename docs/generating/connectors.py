@@ -38,7 +38,7 @@ def page() -> str:
         parts.append(_HOW.get(kind, _HOW_ELSE.format(kind=kind)))
         for name, connector in own_connectors(contract).items():
             parts.append(f"\n### {kind} {name}\n\n{first_line(connector.__doc__)} {_facts(connector)}\n")
-            rows = list(_options(connector.Options))
+            rows = list(options_of(connector.Options))
             parts.append(table(("option", "default", "meaning"), rows) if rows else "It has no options.")
         parts.append("")
     return "\n".join(parts)
@@ -69,7 +69,8 @@ def _facts(connector: type[Connector]) -> str:
     return " ".join(facts)
 
 
-def _options(options: type[ConnectorOptions]) -> Iterator[tuple[str, str, str]]:
+def options_of(options: type[ConnectorOptions]) -> Iterator[tuple[str, str, str]]:
+    """Of each option its name, its default and its meaning."""
     for field in dataclasses.fields(options):
         secret = " (secret)" if field.metadata.get("secret") else ""
         yield f"`{field.name}`{secret}", code(_default(field)), str(field.metadata.get("help", ""))

@@ -21,7 +21,7 @@ from nessie_gc_core.cli.logs import logging_to, standard_error
 from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.piped import piped
 from nessie_gc_core.cli.values import KeyValues
-from nessie_gc_core.config.environment import check_settings_in, variable_of
+from nessie_gc_core.config.environment import JOB_VARIABLE, check_settings_in, variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
 from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.errors import ConfigurationError
@@ -319,7 +319,7 @@ def _load_config(context: click.Context, param: click.Parameter, value: str | No
     if value is None and not path.is_file():
         return value
     known = _known_options(context.find_root().command)
-    config = ConfigFile.read(path, known)
+    config = ConfigFile.read(path, known, job=os.environ.get(JOB_VARIABLE))
     session_of(context).config = config
     mine = {option.key: option for option in context.command.params if isinstance(option, GcOption)}
     defaults = {option.name or "": _fit(option, config, key) for key, option in mine.items() if key in config.options}

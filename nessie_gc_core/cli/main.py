@@ -23,6 +23,8 @@ from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.plan_commands import PLAN_COMMANDS
 from nessie_gc_core.cli.quarantine_commands import QUARANTINE_COMMANDS
 from nessie_gc_core.cli.records import RECORD_COMMANDS
+from nessie_gc_core.cli.schedule_commands import SCHEDULE_COMMANDS
+from nessie_gc_core.cli.scheduled import end_with_scheduler
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 from nessie_gc_core.cli.service_commands import service_commands
 from nessie_gc_core.plugins import installed
@@ -124,6 +126,7 @@ def _verbosity(arguments: Sequence[str]) -> int:
 cli = Program(
     {
         "Live sets": (*LIVE_SET_COMMANDS, *PLAN_COMMANDS, *QUARANTINE_COMMANDS),
+        "Schedule": SCHEDULE_COMMANDS,
         "Live-set store": (*RECORD_COMMANDS, *SCHEMA_COMMANDS),
         "Installation": (*CONFIGURATION_COMMANDS, *PLUGIN_COMMANDS, *INSTALLATION_COMMANDS),
     }
@@ -134,6 +137,7 @@ cli = Program(
 def run() -> None:
     """Runs the program: the entry point ``nessie-gc``."""
     signal.signal(signal.SIGTERM, _terminate)
+    end_with_scheduler()
     cli()
 
 

@@ -12,8 +12,10 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins import PluginRegistry
 
 PREFIX = "NESSIE_GC_"
-INTERNAL = frozenset({"NESSIE_GC_NESSIE_JAR", "NESSIE_GC_REQUIRE_SERVERS"})
-"""Variables that no command reads: the server of the demo and of tests."""
+JOB_VARIABLE = "NESSIE_GC_SCHEDULED_JOB"
+"""Set for the process of a scheduled run: names the job, whose options count. The process ends with its scheduler."""
+INTERNAL = frozenset({JOB_VARIABLE, "NESSIE_GC_NESSIE_JAR", "NESSIE_GC_REQUIRE_SERVERS"})
+"""Variables that do not set options: those of a scheduler, and of the server of the demo and of tests."""
 
 
 def variable_of(option: str) -> str:

@@ -17,8 +17,8 @@ DEFAULT_REPOSITORY = "nessie"
 """The default repository connector."""
 DEFAULT_FILE = "nessie-gc.toml"
 """Read from the working directory if it exists and no other file is named."""
-SECTIONS = ("repository", "repositories", "store", "connectors")
-"""Tables of connectors' options."""
+SECTIONS = ("repository", "repositories", "store", "connectors", "schedule")
+"""Tables: the options of connectors, and the schedule."""
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -55,14 +55,17 @@ class ConfigFile:
     """``[store]``: the connector's ``name`` and its options."""
     connectors: Mapping[tuple[str, str], Mapping[str, OptionValue]] = field(default_factory=dict, repr=False)
     """``[connectors.KIND.NAME]``: the options of any other connector."""
+    schedule: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """``[schedule]`` as it is; ``[schedule.jobs.NAME.options]`` are the options of a job."""
 
     @classmethod
-    def read(cls, path: Path, known: Iterable[str]) -> ConfigFile:
+    def read(cls, path: Path, known: Iterable[str], *, job: str | None = None) -> ConfigFile:
         """Reads a file.
 
         Args:
             path: the file.
             known: all option names there are.
+            job: a job whose options count instead of those of the file.
 
         Raises:
             ConfigurationError: it cannot be read, is not TOML, or has an unknown key; the message names it.
@@ -77,7 +80,9 @@ class ConfigFile:
         if entries and "repository" in data:
             raise ConfigurationError(f"{path}: [repository] and [[repositories]] are mutually exclusive")
         sections = {name: data.pop(name) for name in SECTIONS if isinstance(data.get(name), dict)}
-        _check_keys(path, data, known)
+        names = frozenset(known)
+        _check_keys(path, data, names)
+        data.update(_options_of_jobs(path, sections.get("schedule", {}), names).get(job or "", {}))
         return cls(
             name=str(path),
             options=data,
@@ -85,6 +90,7 @@ class ConfigFile:
             repositories=entries,
             store=_flat(path, "store", sections.get("store", {})),
             connectors=_by_connector(path, sections.get("connectors", {})),
+            schedule=sections.get("schedule", {}),
         )
 
 
@@ -109,6 +115,22 @@ def _check_keys(path: Path, data: Mapping[str, Any], known: Iterable[str]) -> No
         near = difflib.get_close_matches(key.replace("_", "-"), [*names, *SECTIONS], n=1)
         hint = f"did you mean {near[0]!r}?" if near else "its keys are the long option names, such as default-cutoff"
         raise ConfigurationError(f"{path}: unknown key {key!r}; {hint}")
+
+
+def _options_of_jobs(path: Path, schedule: Mapping[str, Any], known: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """The options of each job of a schedule; whatever else is wrong with it is said by whoever reads it."""
+    jobs = schedule.get("jobs", {})
+    found = {
+        name: job["options"]
+        for name, job in (jobs.items() if isinstance(jobs, dict) else ())
+        if isinstance(job, dict) and isinstance(job.get("options"), dict)
+    }
+    for name, options in found.items():
+        try:
+            _check_keys(path, options, known)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error} (in [schedule.jobs.{name}.options])") from error
+    return found
 
 
 def _flat(path: Path, section: str, table: Mapping[str, Any]) -> dict[str, OptionValue]:

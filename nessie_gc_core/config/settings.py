@@ -263,7 +263,7 @@ COMMAND_LINE_ONLY = frozenset(
         "config", "verbose", "quiet", "json", "time_zone", "output_file", "shell", "folder", "from", "to",
         "live_set_id", "read_live_set_id_from", "write_live_set_id_to", "with_deferred_deletes",
         "with_content_references", "with_base_locations", "discard_deferred", "all",
-        "status", "limit", "keep", "prune_older_than", "kind",
+        "status", "limit", "keep", "prune_older_than", "kind", "once", "job", "since", "run", "run_status",
     }
 )  # fmt: skip
 """Options that only the command line has; a configuration file may hold them too, and Python ignores them there."""

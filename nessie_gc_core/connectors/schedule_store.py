@@ -60,7 +60,7 @@ class ScheduleStore(Connector):
 
         New ones are added. Those with another ``definition`` get the given service, timing, definition and next
         occasion; all others stay as they are, except for the service and the timing. Whether a job is paused, its
-        ``last`` and its run stay in any case. Jobs that are not given are removed; their runs stay.
+        ``last``, its outcome and its run stay in any case. Jobs that are not given are removed; their runs stay.
         A job that is added again while a run of it is not finished has that run.
         """
 
@@ -86,7 +86,7 @@ class ScheduleStore(Connector):
         """Records a run, and gives its job to it, until it is finished or the lease expires.
 
         The job's next occasion becomes ``then``, and its ``last`` the run's ``due`` unless that is earlier. A run that
-        has ended already (``SKIPPED``) is only recorded, and takes no lease.
+        has ended already (``SKIPPED``) is only recorded: it takes no lease, and its status is the job's outcome.
 
         Returns:
             False, and nothing is changed, if the job is paused, has a run, is due for another occasion than the run's,
@@ -99,7 +99,7 @@ class ScheduleStore(Connector):
 
     @abstractmethod
     def finish_run(self, schedule: str, run: JobRun, *, retry: Occasion | None = None, lost: bool = False) -> bool:
-        """Records the outcome of a run, and frees its job.
+        """Records the outcome of a run, and frees its job, whose outcome is the status.
 
         Args:
             schedule: the schedule.

@@ -56,6 +56,8 @@ class ScheduledJob:
     """For when it is due next; ``None``: never."""
     last: datetime | None = None
     """The latest ``due`` of an occasion that was started or skipped."""
+    outcome: RunStatus | None = None
+    """What became of the run that ended last; ``None``: none has."""
     paused: bool = False
     run: UUID | None = None
     """The run that has the job now, even if its lease has expired."""

@@ -12,6 +12,7 @@ import pytest
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_core.model.schedule import RunStatus
 from nessie_gc_core.testing.demands import demands, possible
 from nessie_gc_core.testing.not_possible import NotPossible
 from nessie_gc_core.testing.schedule_samples import (
@@ -32,7 +33,13 @@ class JobTests(ScheduleFixtures):
 
     @demands("Jobs come back as they were defined, each once, and belong to one schedule.")
     def test_jobs_come_back_as_they_were_defined(self, schedules: ScheduleStore, schedule: str) -> None:
-        odd = replace(job("naïve 表 'x' % \\" * 30, None), timing="*/5 * * * *" * 40, paused=True, last=NOON)
+        odd = replace(
+            job("naïve 表 'x' % \\" * 30, None),
+            timing="*/5 * * * *" * 40,
+            paused=True,
+            last=NOON,
+            outcome=RunStatus.FAILED,
+        )
         zone = timezone(timedelta(hours=5, minutes=30))
         abroad = replace(occasion(3), due=NOON.astimezone(zone), starts=NOON.astimezone(zone))
         schedules.define_jobs(schedule, [job(), odd, replace(job("abroad"), next=abroad)])

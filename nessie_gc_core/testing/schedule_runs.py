@@ -76,7 +76,8 @@ class RunTests(ScheduleFixtures):
         schedules.define_jobs(schedule, [job()])
         skipped = replace(run_of(job()), status=RunStatus.SKIPPED, ended=NOON, error="too late")
         assert schedules.start_run(schedule, skipped, then=occasion(1), lease=LONG)
-        assert replace(job(), next=occasion(1), last=NOON) == the_job(schedules, schedule)
+        expected = replace(job(), next=occasion(1), last=NOON, outcome=RunStatus.SKIPPED)
+        assert expected == the_job(schedules, schedule)
         assert [skipped] == list(schedules.runs(schedule))
         assert not schedules.renew_run(schedule, skipped.id, lease=LONG)
         assert schedules.lost_runs(schedule) == []
@@ -112,7 +113,8 @@ class RunTests(ScheduleFixtures):
         assert schedules.finish_run(schedule, interrupted, lost=True, retry=again)
         assert not schedules.finish_run(schedule, interrupted, lost=True)
         assert interrupted == schedules.run(schedule, run.id)
-        assert replace(job(), next=again, last=NOON) == the_job(schedules, schedule)
+        expected = replace(job(), next=again, last=NOON, outcome=RunStatus.INTERRUPTED)
+        assert expected == the_job(schedules, schedule)
         assert schedules.lost_runs(schedule) == []
 
     # ---- end ------------------------------------------------------------------------------------------
@@ -122,7 +124,7 @@ class RunTests(ScheduleFixtures):
         run = started(schedules, schedule, job())
         assert schedules.finish_run(schedule, done(run, status))
         assert done(run, status) == schedules.run(schedule, run.id)
-        assert replace(job(), next=occasion(24), last=NOON) == the_job(schedules, schedule)
+        assert replace(job(), next=occasion(24), last=NOON, outcome=status) == the_job(schedules, schedule)
         assert not schedules.finish_run(schedule, done(run, RunStatus.INTERRUPTED))
         assert not schedules.renew_run(schedule, run.id, lease=LONG)
         assert done(run, status) == schedules.run(schedule, run.id)

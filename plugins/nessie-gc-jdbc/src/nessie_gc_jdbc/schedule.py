@@ -81,6 +81,7 @@ class JdbcScheduleStore(ScheduleStore):
                 **_described(job),
                 **_next(job.next),
                 "last": optional_micros(job.last),
+                "outcome": job.outcome and job.outcome.value,
                 "paused": int(job.paused),
                 "run_id": running.get(job.name),
             }
@@ -128,7 +129,7 @@ class JdbcScheduleStore(ScheduleStore):
         taken = _job(schedule, run.job, *free).values(
             **_next(then),
             last=case((jobs.c.last > due, jobs.c.last), else_=due),
-            run_id=str(run.id) if is_running else None,
+            **({"run_id": str(run.id)} if is_running else {"outcome": run.status.value}),
         )
 
         def start(connection: Connection) -> bool:
@@ -161,7 +162,7 @@ class JdbcScheduleStore(ScheduleStore):
                 mine = mine.where(job_runs.c.lease_ends <= self.database.now(connection))
             if connection.execute(mine.values(**outcome, lease_ends=None)).rowcount != 1:
                 return False
-            freed = _job(schedule, run.job, jobs.c.run_id == str(run.id)).values(run_id=None)
+            freed = _job(schedule, run.job, jobs.c.run_id == str(run.id)).values(run_id=None, outcome=run.status.value)
             if connection.execute(freed).rowcount == 1 and retry is not None:
                 sooner = or_(jobs.c.starts.is_(None), jobs.c.starts > to_micros(retry.starts))
                 connection.execute(_job(schedule, run.job, sooner).values(**_next(retry)))
@@ -284,6 +285,7 @@ def _scheduled_job(row: Row[Any]) -> ScheduledJob:
         definition=row.definition,
         next=None if row.due is None else _occasion(row),
         last=optional_time(row.last),
+        outcome=None if row.outcome is None else RunStatus(row.outcome),
         paused=bool(row.paused),
         run=None if row.run_id is None else UUID(row.run_id),
     )

@@ -211,6 +211,7 @@ jobs = _table(
     _required("definition"),
     *_occasion(nullable=True),
     Column("last", BigInteger),
+    Column("outcome", String(40)),
     Column("paused", SmallInteger, nullable=False),
     Column("run_id", String(36)),
 )

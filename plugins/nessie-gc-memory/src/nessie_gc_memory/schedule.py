@@ -97,7 +97,8 @@ class MemoryScheduleStore(ScheduleStore):
                 return False
             holder = run.id if run.status is RunStatus.RUNNING else None
             last = max(filter(None, (job.last, utc(run.occasion.due))))
-            found.jobs[job.name] = replace(job, next=_in_utc(then), last=last, run=holder)
+            outcome = job.outcome if holder is not None else run.status
+            found.jobs[job.name] = replace(job, next=_in_utc(then), last=last, outcome=outcome, run=holder)
             found.runs[run.id] = _run_in_utc(run)
             if holder is not None:
                 found.leases[run.id] = self.clock() + lease
@@ -123,7 +124,8 @@ class MemoryScheduleStore(ScheduleStore):
             job = found.jobs.get(run.job)
             if job is not None and job.run == run.id:
                 again = retry is not None and (job.next is None or retry.starts < job.next.starts)
-                found.jobs[job.name] = replace(job, run=None, next=_in_utc(retry) if again else job.next)
+                next_ = _in_utc(retry) if again else job.next
+                found.jobs[job.name] = replace(job, run=None, outcome=run.status, next=next_)
             return True
 
     def lost_runs(self, schedule: str) -> list[JobRun]:
@@ -179,7 +181,7 @@ def _defined(found: _Schedule, job: ScheduledJob) -> ScheduledJob:
         return replace(job, next=_in_utc(job.next), run=going_on)
     if known.definition == job.definition:
         return replace(known, service=job.service, timing=job.timing)
-    return replace(job, next=_in_utc(job.next), last=known.last, paused=known.paused, run=known.run)
+    return replace(known, service=job.service, timing=job.timing, definition=job.definition, next=_in_utc(job.next))
 
 
 def _in_utc(occasion: Occasion | None) -> Occasion | None:

@@ -21,6 +21,7 @@ def upgrade() -> None:
         *map(_text, ("schedule", "name", "service", "timing", "definition")),
         *_occasion(nullable=True),
         Column("last", BigInteger),
+        Column("outcome", String(40)),
         Column("paused", SmallInteger, nullable=False),
         Column("run_id", String(36)),
     )

@@ -1,0 +1,1 @@
+"""The schedule: which services run when, who runs each of them, and what became of it."""

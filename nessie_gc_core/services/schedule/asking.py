@@ -1,0 +1,51 @@
+"""What people ask of a schedule: to start a job now, to pause it, to resume it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_core.model.schedule import Occasion, ScheduledJob
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+
+_ATTEMPTS = 10
+
+
+def trigger(store: ScheduleStore, definition: ScheduleDefinition, name: str, *, at: datetime) -> None:
+    """Lets a job be due at an instant; if a run of it is going on, when that has ended.
+
+    Raises:
+        ConfigurationError: there is no such job, or it is paused.
+        StoreError: schedulers change it all the time.
+    """
+    for _ in range(_ATTEMPTS):
+        job = _known(store, definition, name, at)
+        if job.paused:
+            raise ConfigurationError(f"the job {name!r} is paused; resume it first: nessie-gc schedule resume {name}")
+        now = Occasion(due=at, starts=at, by_hand=True)
+        if store.set_next(definition.name, name, seen=job.next, then=now):
+            return
+    raise StoreError(f"the job {name!r} cannot be triggered, because schedulers change it all the time; try again")
+
+
+def pause(store: ScheduleStore, definition: ScheduleDefinition, name: str, *, paused: bool, now: datetime) -> None:
+    """Pauses a job, or resumes it.
+
+    Raises:
+        ConfigurationError: there is no such job.
+    """
+    _known(store, definition, name, now)
+    store.set_paused(definition.name, name, paused=paused)
+
+
+def _known(store: ScheduleStore, definition: ScheduleDefinition, name: str, now: datetime) -> ScheduledJob:
+    """A job as the store has it; if it has none, the jobs of the definition become its own."""
+    definition.check([name])
+    for defined in (False, True):
+        if defined:
+            store.define_jobs(definition.name, [job.scheduled(now) for job in definition.jobs.values()])
+        found = next((job for job in store.jobs(definition.name) if job.name == name), None)
+        if found is not None:
+            return found
+    raise StoreError(f"the job {name!r} was removed from the store; is another file used for the same schedule?")

@@ -1,0 +1,185 @@
+"""The table ``[schedule]`` of a configuration file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.options import ConnectorOptions, option, options
+from nessie_gc_core.model.schedule import Occasion, ScheduledJob
+from nessie_gc_core.services.schedule.quiet import QuietHours, quiet_until
+from nessie_gc_core.services.schedule.timing import Cron, Interval, Timing, jittered
+
+_NO_TIME = timedelta(0)
+_JOB_TABLES = ("options",)
+
+
+@options
+class ScheduleSettings(ConnectorOptions):
+    """``[schedule]``: what holds for all jobs."""
+
+    name: str = option("default", help="Name of the schedule, where several share a database.")
+    time_zone: str = option("UTC", help="Time zone of cron expressions and quiet hours, such as Europe/Berlin.")
+    parallel: int = option(1, minimum=1, help="How many runs a scheduler has at the same time.")
+    quiet: Sequence[str] = option(
+        (), help="Quiet hours, in which no run starts, such as 'Mon-Fri 08:00-18:00' or '22:00-06:00'."
+    )
+    lease: timedelta = option(
+        timedelta(minutes=2),
+        minimum=1,
+        help="How long a run keeps its job if its scheduler is gone; then another one repeats it.",
+    )
+    keep: timedelta = option(
+        timedelta(days=400), minimum=0, help="How long outcomes are kept; of each job, the newest is always kept."
+    )
+
+
+@options
+class JobSettings(ConnectorOptions):
+    """``[schedule.jobs.NAME]``: one job."""
+
+    service: str | None = option(None, help="The service that it runs, by the name of its command.")
+    cron: str | None = option(None, help="When it is due: a cron expression, such as '30 2 * * *', or @daily.")
+    every: timedelta | None = option(None, help="When it is due: at a fixed interval, such as PT6H.")
+    jitter: timedelta = option(_NO_TIME, minimum=0, help="It starts up to this much later, at a time that varies.")
+    time_limit: timedelta | None = option(None, minimum=1, help="It is stopped when it takes longer than this.")
+    retries: int = option(0, minimum=0, help="How often it is tried again if it fails.")
+    retry_after: timedelta = option(
+        timedelta(minutes=5), minimum=0, help="Pause before another attempt; it doubles with each one, up to six hours."
+    )
+    max_lateness: timedelta | None = option(
+        None,
+        minimum=0,
+        help="If it could not start for longer than this, it is skipped until it is due again (default: it starts "
+        "late, once, no matter how often it was due).",
+    )
+    quiet: Sequence[str] | None = option(None, help="Its own quiet hours, instead of those of the schedule.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDefinition:
+    """One job, as its table says."""
+
+    name: str
+    service: str
+    timing: Timing
+    quiet: Sequence[QuietHours]
+    settings: JobSettings
+    options: Mapping[str, Any] = field(repr=False)
+    """Options of its run, as at the top of the file."""
+
+    def after(self, instant: datetime) -> Occasion:
+        """The first occasion that is due later than an instant."""
+        due = self.timing.after(instant)
+        starts = jittered(self.name, due, self.settings.jitter)
+        return Occasion(due=due, starts=quiet_until(self.quiet, starts) or starts)
+
+    def scheduled(self, now: datetime) -> ScheduledJob:
+        """The job for a store that does not know it yet."""
+        decides = [self.timing.text, self.settings.jitter.total_seconds(), [repr(window) for window in self.quiet]]
+        digest = hashlib.blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest()
+        return ScheduledJob(
+            name=self.name, service=self.service, timing=self.timing.text, definition=digest, next=self.after(now)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleDefinition:
+    """All jobs of a file."""
+
+    settings: ScheduleSettings
+    jobs: Mapping[str, JobDefinition]
+
+    @property
+    def name(self) -> str:
+        """The name of the schedule."""
+        return self.settings.name
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any], *, file: str) -> ScheduleDefinition:
+        """Reads the table.
+
+        Args:
+            table: ``[schedule]``.
+            file: the name of the file, for errors.
+
+        Raises:
+            ConfigurationError: there is no job, or one of them is wrong; the message names it.
+        """
+        own = {name: value for name, value in table.items() if name != "jobs"}
+        with _telling(f"{file}: [schedule]"):
+            settings = ScheduleSettings.from_mapping(_underscored(own))
+            zone = _zone(settings.time_zone)
+        jobs = table.get("jobs", {})
+        if not isinstance(jobs, dict) or not jobs or not all(isinstance(job, dict) for job in jobs.values()):
+            raise ConfigurationError(f"{file} has no job; write a table [schedule.jobs.NAME] for each")
+        read: dict[str, JobDefinition] = {}
+        for name, job in jobs.items():
+            with _telling(f"{file}: [schedule.jobs.{name}]"):
+                read[name] = _job(name, job, settings, zone)
+        return cls(settings=settings, jobs=read)
+
+    def check(self, names: Iterable[str]) -> None:
+        """Makes sure that there are jobs with these names.
+
+        Raises:
+            ConfigurationError: there is none with one of them.
+        """
+        for name in names:
+            if name not in self.jobs:
+                raise ConfigurationError(f"there is no job {name!r}; there are: {', '.join(sorted(self.jobs))}")
+
+
+def _job(name: str, table: Mapping[str, Any], schedule: ScheduleSettings, zone: ZoneInfo) -> JobDefinition:
+    more = table.get("options", {})
+    if not isinstance(more, dict):
+        raise ConfigurationError("`options` must be a table of options, as at the top of the file")
+    own = {key: value for key, value in table.items() if key not in _JOB_TABLES}
+    settings = JobSettings.from_mapping(_underscored(own))
+    quiet = schedule.quiet if settings.quiet is None else settings.quiet
+    windows = [QuietHours.read(text, zone) for text in quiet]
+    quiet_until(windows, datetime(2026, 1, 1, tzinfo=UTC))
+    if settings.service is None:
+        raise ConfigurationError("`service` is missing; name the service that it runs")
+    return JobDefinition(
+        name=name,
+        service=settings.service,
+        timing=_timing(settings, zone),
+        quiet=windows,
+        settings=settings,
+        options=more,
+    )
+
+
+def _timing(settings: JobSettings, zone: ZoneInfo) -> Timing:
+    if (settings.cron is None) == (settings.every is None):
+        raise ConfigurationError("exactly one of `cron` and `every` must be set")
+    return Cron(settings.cron, zone) if settings.cron is not None else Interval(settings.every or _NO_TIME)
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ConfigurationError(f"`time-zone` {name!r} is not known; give one such as Europe/Berlin") from error
+
+
+def _underscored(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a table as options have them: ``time-limit`` is ``time_limit``."""
+    return {key.replace("-", "_"): value for key, value in table.items()}
+
+
+@contextmanager
+def _telling(where: str) -> Iterator[None]:
+    """Lets errors say where."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}") from error

@@ -1,0 +1,70 @@
+"""Outcomes of runs: as plain values, and how long they are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.model.schedule import JobRun, Occasion, ScheduledJob
+
+
+def forget_old_runs(store: ScheduleStore, schedule: str, *, keep: timedelta, now: datetime) -> int:
+    """Removes outcomes that are older than ``keep``, but for the newest of each job; returns how many."""
+    before = now - keep
+    return store.forget_runs(schedule, _old(store, schedule, before))
+
+
+def _old(store: ScheduleStore, schedule: str, before: datetime) -> Iterator[UUID]:
+    newest: dict[str, bool] = {}
+    for run in store.runs(schedule, until=before):
+        if run.job not in newest:
+            newest[run.job] = True
+            if next(iter(store.runs(schedule, jobs=[run.job], since=before)), None) is None:
+                continue
+        yield run.id
+
+
+def plain_job(job: ScheduledJob) -> dict[str, Any]:
+    """A job as JSON has it."""
+    return {
+        "job": job.name,
+        "service": job.service,
+        "timing": job.timing,
+        "next": None if job.next is None else _plain_occasion(job.next),
+        "last": None if job.last is None else job.last.isoformat(),
+        "paused": job.paused,
+        "run": None if job.run is None else str(job.run),
+    }
+
+
+def plain_run(run: JobRun) -> dict[str, Any]:
+    """A run as JSON has it, with its report if it was read."""
+    plain: dict[str, Any] = {
+        "run": str(run.id),
+        "job": run.job,
+        "service": run.service,
+        "status": run.status.value,
+        "occasion": _plain_occasion(run.occasion),
+        "started": run.started.isoformat(),
+        "ended": None if run.ended is None else run.ended.isoformat(),
+        "seconds": None if run.ended is None else (run.ended - run.started).total_seconds(),
+        "exit_code": run.exit_code,
+        "error": run.error,
+        "numbers": dict(run.numbers),
+        "host": run.host,
+        "process": run.process,
+    }
+    return plain if run.report is None else {**plain, "report": json.loads(run.report)}
+
+
+def _plain_occasion(occasion: Occasion) -> dict[str, Any]:
+    return {
+        "due": occasion.due.isoformat(),
+        "starts": occasion.starts.isoformat(),
+        "attempt": occasion.attempt,
+        "by_hand": occasion.by_hand,
+    }

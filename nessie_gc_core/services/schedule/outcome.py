@@ -1,0 +1,89 @@
+"""What a finished run says: an exit code, a report, numbers, and one line if it failed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.model.text import shown
+
+MOST_NUMBERS = 500
+"""Numbers of a report that are kept beside it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a run ended."""
+
+    exit_code: int | None
+    """``None`` if it could not be started."""
+    report: str | None = None
+    """Its report as JSON; ``None`` if it made none."""
+    error: str | None = None
+    """Why, where the report does not say it."""
+
+    def finished(self, run: JobRun, at: datetime, status: RunStatus | None = None) -> JobRun:
+        """The run with this outcome.
+
+        Args:
+            run: the run that ended.
+            at: when.
+            status: what became of it, if its exit code does not say so.
+        """
+        body = self.body()
+        ended = status or (RunStatus.SUCCEEDED if self.exit_code == 0 else RunStatus.FAILED)
+        return JobRun(
+            id=run.id,
+            job=run.job,
+            service=run.service,
+            occasion=run.occasion,
+            status=ended,
+            started=run.started,
+            ended=max(at, run.started),
+            exit_code=self.exit_code,
+            error=None if ended is RunStatus.SUCCEEDED else self._why(body),
+            numbers=dict(numbers_of(body)),
+            report=self.report if body else None,
+            host=run.host,
+            process=run.process,
+        )
+
+    def body(self) -> Mapping[str, Any]:
+        """The report as an object; empty if there is none."""
+        try:
+            found = json.loads(self.report or "{}")
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _why(self, body: Mapping[str, Any]) -> str:
+        if isinstance(body.get("error"), str):
+            return shown(" ".join(body["error"].split()))
+        if self.error:
+            return shown(" ".join(self.error.split()))
+        parts = [f"{len(body[name]):,} {name}" for name in ("unknown", "unreadable") if body.get(name)]
+        failed = body.get("failed")
+        count = failed.get("files") if isinstance(failed, dict) else failed
+        parts += [f"{count:,} failed"] if isinstance(count, int) and count else []
+        said = ", ".join(parts) or ("see its report" if body else "see its log")
+        return f"exit code {self.exit_code}: {said}"
+
+
+def numbers_of(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """The numbers of a report: those at its top, and those of the objects there, such as ``deleted.bytes``."""
+    found = 0
+    for name, value in body.items():
+        for key, number in [(name, value), *_inside(name, value)]:
+            if isinstance(number, int) and not isinstance(number, bool) and found < MOST_NUMBERS:
+                found += 1
+                yield key, number
+
+
+def _inside(name: str, value: object) -> list[tuple[str, object]]:
+    if not isinstance(value, Mapping) or name == "tables":
+        return []
+    return [(f"{name}.{key}", inner) for key, inner in value.items()]

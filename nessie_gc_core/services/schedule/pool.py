@@ -1,0 +1,67 @@
+"""The threads in which runs are looked after."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from types import TracebackType
+from typing import Self
+
+from nessie_gc_core.model.schedule import JobRun
+from nessie_gc_core.services.schedule.definition import JobDefinition
+
+_STOP_SECONDS = 0.2
+"""How soon a wait ends after it was told to."""
+
+
+class Pool:
+    """As many runs at the same time as there are threads; leaving it waits for all of them."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, "run")
+        self._futures: set[Future[JobRun]] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(wait=True)
+
+    @property
+    def running(self) -> int:
+        """How many have not been taken yet."""
+        return len(self._futures)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether another one would have to wait."""
+        return len(self._futures) >= self._threads
+
+    def submit(self, conduct: Callable[[JobDefinition, JobRun], JobRun], job: JobDefinition, run: JobRun) -> None:
+        """Begins one."""
+        self._futures.add(self._pool.submit(conduct, job, run))
+
+    def wait(self, seconds: float, *, stop: threading.Event | None = None) -> None:
+        """Waits until one ends, the time is over, or it is told to stop."""
+        stop = stop or threading.Event()
+        left = seconds
+        while left > 0 and not stop.is_set() and not any(future.done() for future in self._futures):
+            if self._futures:
+                wait(self._futures, _STOP_SECONDS, FIRST_COMPLETED)
+            else:
+                stop.wait(_STOP_SECONDS)
+            left -= _STOP_SECONDS
+
+    def join(self) -> None:
+        """Waits until all have ended."""
+        wait(self._futures)
+
+    def take_ended(self) -> list[JobRun]:
+        """The outcomes of those that have ended."""
+        ended = {future for future in self._futures if future.done()}
+        self._futures -= ended
+        return [future.result() for future in ended]

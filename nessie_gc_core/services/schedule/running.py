@@ -1,0 +1,89 @@
+"""How a run is carried out: in a process of its own, which ends with its scheduler."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Protocol
+
+from nessie_gc_core.config.environment import JOB_VARIABLE
+from nessie_gc_core.model.schedule import JobRun
+from nessie_gc_core.services.schedule.definition import JobDefinition
+from nessie_gc_core.services.schedule.outcome import Outcome
+
+
+class Work(Protocol):
+    """A run that goes on."""
+
+    def wait(self, seconds: float) -> Outcome | None:
+        """How it ended; ``None`` if it goes on after that time."""
+
+    def stop(self, *, kill: bool) -> None:
+        """Asks it to end, or ends it; does nothing if it has ended."""
+
+
+class Runner(Protocol):
+    """Starts runs."""
+
+    def start(self, job: JobDefinition, run: JobRun) -> Work:
+        """Starts one.
+
+        Raises:
+            OSError, NessieGcError: it cannot be started.
+        """
+
+
+class ProcessRunner:
+    """Runs each job as ``nessie-gc SERVICE --json`` in a process of its own, with the same configuration file."""
+
+    def __init__(self, file: Path, *, command: Sequence[str] = (sys.executable, "-m", "nessie_gc_core")) -> None:
+        """Takes the configuration file with the jobs, and how the program is called."""
+        self._file = file
+        self._command = tuple(command)
+
+    def start(self, job: JobDefinition, run: JobRun) -> Work:
+        """Starts the process; its standard input is a pipe that the scheduler holds and never writes to."""
+        command = [*self._command, job.service, "--config", str(self._file), "--json"]
+        return _Process(command, {JOB_VARIABLE: job.name})
+
+
+class _Process:
+    """A child, whose report is kept in a temporary file until it ends; what it logs goes where ours goes."""
+
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
+        self._report: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the child has ended
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=self._report,
+                env={**os.environ, **variables},
+                start_new_session=True,  # what interrupts the scheduler is for the scheduler to pass on
+            )
+        except OSError:
+            self._report.close()
+            raise
+
+    def wait(self, seconds: float) -> Outcome | None:
+        """Waits for its end."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        with self._report:
+            self._report.seek(0)
+            report = self._report.read().decode(errors="replace").strip()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        error = f"it was ended by signal {-code}" if code < 0 else None
+        return Outcome(exit_code=code, report=report or None, error=error)
+
+    def stop(self, *, kill: bool) -> None:
+        """Ends it, by a signal."""
+        with contextlib.suppress(ProcessLookupError):
+            (self._process.kill if kill else self._process.terminate)()

@@ -1,0 +1,208 @@
+"""The scheduler: starts what is due, and takes care of what another scheduler left behind."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
+from nessie_gc_core.services.schedule.conduct import Conductor, Patience
+from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
+from nessie_gc_core.services.schedule.history import forget_old_runs
+from nessie_gc_core.services.schedule.pool import Pool
+from nessie_gc_core.services.schedule.quiet import quiet_until
+from nessie_gc_core.services.schedule.running import Runner
+
+log = logging.getLogger(__name__)
+
+WRONG_CLOCK = timedelta(days=1)
+"""A job whose last occasion is so much later than now had it from a clock that was wrong."""
+MOST_LOST = 3
+"""How many attempts there are if the schedulers of all of them were lost; then the job waits until it is due again."""
+LOOK_SECONDS = 5.0
+"""How often a scheduler looks for what is due."""
+_TEND_SECONDS = 300.0
+"""How often it looks after clocks and old outcomes."""
+_DUE_AT_ONCE = 1000
+
+Ended = Callable[[JobRun], None]
+"""Told of each run that has ended."""
+
+
+def _nobody(run: JobRun) -> None:
+    """Tells nobody."""
+
+
+@dataclass(kw_only=True)
+class Scheduler:
+    """Runs the jobs of a schedule; several may run those of the same one, on different machines."""
+
+    definition: ScheduleDefinition
+    store: ScheduleStore
+    runner: Runner
+    clock: Clock = utc_now
+    elapsed: Elapsed = elapsed_seconds
+    patience: Patience = field(default_factory=Patience)
+    ended: Ended = _nobody
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set it to stop: what runs is asked to end, and begins again when a scheduler is there."""
+    _tended: float | None = None
+
+    def define(self) -> None:
+        """Makes the jobs of the definition those of the store.
+
+        Raises:
+            StoreError: the store cannot be used.
+        """
+        now = self.clock()
+        self.store.define_jobs(self.definition.name, [job.scheduled(now) for job in self.definition.jobs.values()])
+
+    def run_due(self) -> list[JobRun]:
+        """Runs all that is due now, and gives the outcomes when all have ended.
+
+        Raises:
+            StoreError: the store cannot be used; what runs goes on to its end.
+        """
+        self.define()
+        self._tend()
+        until, outcomes = self.clock(), list[JobRun]()
+        with Pool(self.definition.settings.parallel) as pool:
+            while True:
+                self._start_due(pool, until)
+                if not pool.running:
+                    return outcomes
+                pool.wait(LOOK_SECONDS)
+                outcomes += self._take_ended(pool)
+
+    def run_forever(self) -> None:
+        """Runs what is due until it is told to stop; a store that is away is waited for."""
+        defined = False
+        with Pool(self.definition.settings.parallel) as pool:
+            while not self.stopping.is_set():
+                try:
+                    if not defined:
+                        self.define()
+                        defined = True
+                    self._tend()
+                    self._start_due(pool, self.clock())
+                except StoreError as error:
+                    log.error("cannot look for what is due, and try again: %s", error)
+                pool.wait(LOOK_SECONDS, stop=self.stopping)
+                self._take_ended(pool)
+            pool.join()
+            self._take_ended(pool)
+
+    # ---- what is due ----------------------------------------------------------------------------------
+    def _start_due(self, pool: Pool, until: datetime) -> None:
+        self._take_over_lost()
+        for job in self.store.due_jobs(self.definition.name, at=until, limit=_DUE_AT_ONCE):
+            if self.stopping.is_set() or pool.is_full:
+                return
+            if job.name in self.definition.jobs and job.next is not None:
+                self._start(pool, job, job.next)
+
+    def _start(self, pool: Pool, scheduled: ScheduledJob, occasion: Occasion) -> None:
+        """Starts a job that is due, unless it is too late or quiet; another scheduler may be quicker."""
+        job, now, name = self.definition.jobs[scheduled.name], self.clock(), self.definition.name
+        run = JobRun(
+            id=uuid4(),
+            job=job.name,
+            service=job.service,
+            occasion=occasion,
+            status=RunStatus.RUNNING,
+            started=now,
+            host=socket.gethostname(),
+            process=os.getpid(),
+        )
+        then = job.after(now if occasion.by_hand else max(now, occasion.due))
+        if (late := self._too_late(job, occasion)) is not None:
+            skipped = replace(run, status=RunStatus.SKIPPED, ended=now, error=late)
+            if self.store.start_run(name, skipped, then=then, lease=self.definition.settings.lease):
+                log.warning("%s is skipped: %s", job.name, late)
+                self.ended(skipped)
+            return
+        quiet = None if occasion.by_hand else quiet_until(job.quiet, now)
+        if quiet is not None:
+            self.store.set_next(name, job.name, seen=occasion, then=replace(occasion, starts=quiet))
+        elif self.store.start_run(name, run, then=then, lease=self.definition.settings.lease):
+            log.info("%s starts, due %s, attempt %d", job.name, occasion.due.isoformat(), occasion.attempt)
+            pool.submit(self._conductor().conduct, job, run)
+
+    def _too_late(self, job: JobDefinition, occasion: Occasion) -> str | None:
+        """Why an occasion is skipped; ``None``: it is not."""
+        most, late = job.settings.max_lateness, self.clock() - occasion.starts
+        if most is None or late <= most or occasion.by_hand or occasion.attempt > 1:
+            return None
+        return f"it could not start for {timedelta(seconds=round(late.total_seconds()))}, and `max-lateness` is {most}"
+
+    def _conductor(self) -> Conductor:
+        return Conductor(
+            schedule=self.definition.name,
+            store=self.store,
+            runner=self.runner,
+            lease=self.definition.settings.lease,
+            clock=self.clock,
+            elapsed=self.elapsed,
+            stopping=self.stopping,
+            patience=self.patience,
+        )
+
+    def _take_ended(self, pool: Pool) -> list[JobRun]:
+        ended = pool.take_ended()
+        for run in ended:
+            log.info("%s ended: %s%s", run.job, run.status, f", {run.error}" if run.error else "")
+            self.ended(run)
+        return ended
+
+    # ---- what others left -----------------------------------------------------------------------------
+    def _take_over_lost(self) -> None:
+        """Lets runs begin again whose schedulers are gone."""
+        for run in self.store.lost_runs(self.definition.name):
+            now, job = self.clock(), self.definition.jobs.get(run.job)
+            where = f"{run.host}, process {run.process}"
+            lost = replace(
+                run,
+                status=RunStatus.INTERRUPTED,
+                ended=max(now, run.started),
+                error=f"its scheduler ({where}) was lost",
+            )
+            attempt = run.occasion.attempt + 1
+            again = job is not None and attempt <= max(MOST_LOST, job.settings.retries + 1)
+            retry = replace(run.occasion, starts=now, attempt=attempt) if again else None
+            if self.store.finish_run(self.definition.name, lost, retry=retry, lost=True):
+                log.warning("the run %s of %s was interrupted: %s", run.id, run.job, lost.error)
+                self.ended(lost)
+
+    def _tend(self) -> None:
+        """Looks after clocks and old outcomes from time to time."""
+        if self._tended is not None and self.elapsed() - self._tended < _TEND_SECONDS:
+            return
+        self._tended = self.elapsed()
+        self._mend_clocks()
+        keep = self.definition.settings.keep
+        forget_old_runs(self.store, self.definition.name, keep=keep, now=self.clock())
+
+    def _mend_clocks(self) -> None:
+        """Lets no job wait longer than its timing says, because a clock was ahead.
+
+        After a clock that goes back by less than :data:`WRONG_CLOCK`, an occasion that was run does not come again.
+        """
+        now = self.clock()
+        for scheduled in self.store.jobs(self.definition.name):
+            job, next_ = self.definition.jobs.get(scheduled.name), scheduled.next
+            if job is None or next_ is None or next_.by_hand or next_.attempt > 1:
+                continue
+            last = scheduled.last if scheduled.last is not None and scheduled.last - now < WRONG_CLOCK else now
+            expected = job.after(max(now, last))
+            if next_.due > expected.due:
+                log.warning("%s is due %s and not %s: a clock was ahead", job.name, expected.due, next_.due)
+                self.store.set_next(self.definition.name, job.name, seen=next_, then=expected)

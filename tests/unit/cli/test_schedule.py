@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from cli_runs import Run, one_line
+from nessie_gc_jdbc import JdbcScheduleStore
+
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
+
+JOBS = """
+jdbc-url = "sqlite:///schedule.db"
+[schedule]
+time-zone = "Europe/Berlin"
+[schedule.jobs.nightly]
+service = "gc"
+cron = "30 2 * * *"
+[schedule.jobs.nightly.options]
+default-cutoff = "P30D"
+[schedule.jobs.often]
+service = "health"
+every = "PT6H"
+"""
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture(autouse=True)
+def file(home: Path) -> Path:
+    file = home / "nessie-gc.toml"
+    file.write_text(JOBS)
+    return file
+
+
+def put_run(**changes: object) -> JobRun:
+    """A run of the job ``nightly`` that has ended, as a scheduler leaves it."""
+    occasion = Occasion(due=NOW, starts=NOW)
+    made = {"id": uuid4(), "job": "nightly", "service": "gc", "occasion": occasion, "status": RunStatus.SUCCEEDED}
+    run = JobRun(**{**made, "started": NOW, "ended": NOW + timedelta(seconds=75), **changes})  # type: ignore[arg-type]
+    with JdbcScheduleStore.from_options({"url": "sqlite:///schedule.db"}) as store:
+        (job,) = (job for job in store.jobs("default") if job.name == run.job)
+        store.set_next("default", run.job, seen=job.next, then=run.occasion)
+        running = JobRun(**{**made, **changes, "status": RunStatus.RUNNING, "started": run.started})  # type: ignore[arg-type]
+        assert store.start_run("default", running, then=job.next, lease=timedelta(hours=1))
+        assert store.finish_run("default", run)
+    return run
+
+
+def test_jobs_are_listed_with_when_they_are_due(run: Run) -> None:
+    listed = run("schedule", "list", "--time-zone", "UTC")
+    assert 0 == listed.exit_code, listed.stderr
+    header, nightly, often = listed.stdout.splitlines()
+    assert "job      service  when" == header[:22]
+    assert "30 2 * * * (at 02:30 every day, Europe/Berlin)" in nightly
+    assert ["waiting", "waiting"] == [line.split()[-1] for line in (nightly, often)]
+    body = json.loads(run("schedule", "list", "--json").stdout)
+    assert ["nightly", "often"] == [job["job"] for job in body["jobs"]]
+    assert {"state": "waiting", "paused": False, "last": None, "run": None}.items() <= body["jobs"][0].items()
+
+
+def test_a_job_is_paused_resumed_and_triggered(run: Run) -> None:
+    assert "nightly is paused\n" == run("schedule", "pause", "nightly").stdout
+    assert "paused" in run("schedule", "list").stdout.splitlines()[1]
+    assert "the job 'nightly' is paused" in one_line(run("schedule", "trigger", "nightly"))
+    assert "nightly is no longer paused\n" == run("schedule", "resume", "nightly").stdout
+    triggered = run("schedule", "trigger", "nightly", "often")
+    assert "nightly will start as soon as a scheduler sees it" == triggered.stdout.splitlines()[0]
+    assert ["due", "due"] == [line.split()[-1] for line in run("schedule", "list").stdout.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("command", ["trigger", "pause", "resume"])
+def test_of_several_jobs_of_which_one_is_unknown_none_is_changed(run: Run, command: str) -> None:
+    refused = run("schedule", command, "often", "weekly")
+    assert "there is no job 'weekly'; there are: nightly, often" == one_line(refused)
+    assert "waiting" in run("schedule", "list").stdout.splitlines()[2]
+
+
+def test_nothing_runs_before_it_is_due(run: Run) -> None:
+    ran = run("schedule", "run", "--once")
+    assert (0, "nothing is due\n") == (ran.exit_code, ran.stdout)
+    assert {"runs": [], "exit_code": 0} == json.loads(run("schedule", "run", "--once", "--json").stdout)
+
+
+def test_history_shows_runs_and_one_with_its_report(run: Run) -> None:
+    assert "there are no such runs\n" == run("schedule", "history").stdout
+    run("schedule", "pause", "often")  # the store knows the jobs
+    good = put_run(report='{"deleted": {"files": 3}}', numbers={"deleted.files": 3}, exit_code=0)
+    bad = put_run(status=RunStatus.FAILED, error="it failed\x1b[31m", started=NOW - timedelta(days=9))
+    lines = run("schedule", "history").stdout.splitlines()
+    assert [str(good.id), str(bad.id)] == [line.split()[0] for line in lines[1:]]
+    assert ("1 min 15 s" in lines[1], "it failed\\x1b[31m" in lines[2]) == (True, True)
+    for options, found in (
+        (["--run-status", "failed"], [bad]),
+        (["--since", "P7D"], [good]),
+        (["--job", "often"], []),
+        (["--limit", "1"], [good]),
+    ):
+        body = json.loads(run("schedule", "history", "--json", *options).stdout)
+        assert [str(each.id) for each in found] == [each["run"] for each in body["runs"]]
+        assert all("report" not in each for each in body["runs"])
+    body = json.loads(run("schedule", "history", "--run", good.id).stdout)
+    assert ({"deleted": {"files": 3}}, 75.0) == (body["report"], body["seconds"])
+
+
+@pytest.mark.parametrize("named", ["nothing", str(uuid4())])
+def test_a_run_that_is_unknown_is_refused(run: Run, named: str) -> None:
+    assert named in one_line(run("schedule", "history", "--run", named))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "nessie-gc.toml has no job; write a table [schedule.jobs.NAME] for each"),
+        (JOBS.replace("30 2 * * *", "0 0 30 2 *"), "[schedule.jobs.nightly]: `cron` '0 0 30 2 *' is not a cron"),
+        (JOBS.replace("default-cutoff", "default-cut"), "unknown key 'default-cut'; did you mean 'default-cutoff'?"),
+        ('store = "memory"' + JOBS.replace("jdbc-url", "#"), "--store memory keeps a live set for one process only"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_by_one_line(run: Run, file: Path, text: str, said: str) -> None:
+    file.write_text(text)
+    listed = run("schedule", "list")
+    assert said in one_line(listed)
+    assert 2 == listed.exit_code
+
+
+def test_without_a_file_there_is_no_schedule(run: Run, file: Path) -> None:
+    file.unlink()
+    assert "a schedule is read from a file: name it with --config" in one_line(run("schedule", "list"))
+
+
+def test_the_options_of_a_job_count_only_for_its_runs(run: Run) -> None:
+    def cutoff(**env: str) -> str:
+        shown = json.loads(run("config", "show", "--json", env=env).stdout)
+        return next((each["value"] for each in shown["settings"] if each["name"] == "default-cutoff"), "")
+
+    assert ("", "P30D") == (cutoff(), cutoff(NESSIE_GC_SCHEDULED_JOB="nightly"))
+    assert "P3D" == cutoff(NESSIE_GC_SCHEDULED_JOB="nightly", NESSIE_GC_DEFAULT_CUTOFF="P3D")

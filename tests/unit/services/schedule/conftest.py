@@ -1,0 +1,113 @@
+"""A schedule in memory, a clock that is set by hand, and runs that do nothing but end as they are told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from nessie_gc_memory import MemoryScheduleStore
+
+from nessie_gc_core.model.schedule import JobRun, ScheduledJob
+from nessie_gc_core.services.schedule.conduct import Patience
+from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
+from nessie_gc_core.services.schedule.outcome import Outcome
+from nessie_gc_core.services.schedule.scheduler import Scheduler
+
+MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
+"""A Monday."""
+HOUR = timedelta(hours=1)
+
+
+@dataclass
+class Clock:
+    now: datetime = MIDNIGHT
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@dataclass
+class FakeWork:
+    """A run that ends at once, or when it is stopped."""
+
+    outcome: Outcome | None
+    stops: list[bool] = field(default_factory=list)
+    ignores_requests: bool = False
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self, seconds: float) -> Outcome | None:
+        if self.outcome is None and self.stopped.wait(min(seconds, 0.01)):
+            return Outcome(exit_code=-9 if self.stops[-1] else 143)
+        return self.outcome
+
+    def stop(self, *, kill: bool) -> None:
+        self.stops.append(kill)
+        if kill or not self.ignores_requests:
+            self.stopped.set()
+
+
+@dataclass
+class FakeRunner:
+    """Says of each run what it ends with; counts those of each job that go on at the same time."""
+
+    outcomes: dict[str, list[Outcome | None]] = field(default_factory=dict)
+    """Of each job, in their order; when they are over, all succeed. ``None``: it goes on until it is stopped."""
+    started: list[tuple[str, datetime]] = field(default_factory=list)
+    works: list[FakeWork] = field(default_factory=list)
+    ignores_requests: bool = False
+    on_start: Callable[[], None] = lambda: None
+
+    def start(self, job: JobDefinition, run: JobRun) -> FakeWork:
+        self.started.append((job.name, run.occasion.due))
+        self.on_start()
+        mine = self.outcomes.get(job.name, [])
+        outcome = mine.pop(0) if mine else Outcome(exit_code=0, report="{}")
+        self.works.append(FakeWork(outcome, ignores_requests=self.ignores_requests))
+        return self.works[-1]
+
+    def dues(self, job: str = "nightly") -> list[datetime]:
+        return [due for name, due in self.started if name == job]
+
+
+FAILED = Outcome(exit_code=1, report='{"error": "it failed"}')
+
+
+@dataclass
+class Bench:
+    """Everything that a test of schedules needs."""
+
+    store: MemoryScheduleStore
+    clock: Clock = field(default_factory=Clock)
+    runner: FakeRunner = field(default_factory=FakeRunner)
+    ended: list[JobRun] = field(default_factory=list)
+
+    def scheduler(self, jobs: Mapping[str, Mapping[str, Any]], **settings: Any) -> Scheduler:
+        table = {**settings, "jobs": {name: {"service": "gc", **job} for name, job in jobs.items()}}
+        return Scheduler(
+            definition=ScheduleDefinition.read(table, file="x.toml"),
+            store=self.store,
+            runner=self.runner,
+            clock=self.clock,
+            patience=Patience(stop=10, store=10),
+            ended=self.ended.append,
+        )
+
+    def job(self, name: str = "nightly") -> ScheduledJob:
+        (found,) = (job for job in self.store.jobs("default") if job.name == name)
+        return found
+
+    def runs(self) -> list[JobRun]:
+        """Earliest first."""
+        return [*self.store.runs("default")][::-1]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(MemoryScheduleStore.from_options({}))

@@ -1,0 +1,179 @@
+"""One run from its start to its end: time limits, leases, stores that go away."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.services.schedule.outcome import Outcome
+
+from .conftest import FAILED, MIDNIGHT, Bench
+
+
+class Passing:
+    """Elapsed seconds that pass whenever somebody looks."""
+
+    def __init__(self, step: float) -> None:
+        self.seconds, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.seconds += self.step
+        return self.seconds
+
+
+def run_once(
+    bench: Bench, *outcomes: Outcome | None, step: float = 1, job: Mapping[str, object] = MappingProxyType({})
+) -> JobRun:
+    """Runs a job that is due, while seconds pass."""
+    bench.runner.outcomes["nightly"] = list(outcomes)
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily", **job}}, lease="PT60S")
+    scheduler.elapsed = Passing(step)
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    run = scheduler.run_due()[0]
+    assert run == bench.store.run("default", run.id)
+    return run
+
+
+def test_a_run_that_takes_longer_than_its_limit_is_asked_to_end(bench: Bench) -> None:
+    run = run_once(bench, None, job={"time-limit": "PT30S"})
+    assert (RunStatus.TIMED_OUT, 143) == (run.status, run.exit_code)
+    assert "it took longer than its time limit of 0:00:30" == run.error
+    assert [False] == bench.runner.works[0].stops
+
+
+def test_a_run_that_does_not_end_when_it_is_asked_to_is_killed(bench: Bench) -> None:
+    bench.runner.ignores_requests = True
+    run = run_once(bench, None, job={"time-limit": "PT30S"})
+    assert (RunStatus.TIMED_OUT, -9) == (run.status, run.exit_code)
+    assert [False, True] == bench.runner.works[0].stops[:2]
+
+
+def test_a_run_that_reaches_its_limit_is_tried_again_as_a_failure_is(bench: Bench) -> None:
+    run_once(bench, None, job={"time-limit": "PT30S", "retries": 1, "retry-after": "PT1M"})
+    next_ = bench.job().next
+    assert next_ is not None
+    assert (2, bench.clock() + timedelta(minutes=1)) == (next_.attempt, next_.starts)
+
+
+def test_a_run_keeps_its_lease_as_long_as_it_goes_on(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    renewed: list[timedelta] = []
+
+    def renew(schedule: str, run: object, *, lease: timedelta) -> bool:
+        renewed.append(lease)
+        return True
+
+    monkeypatch.setattr(bench.store, "renew_run", renew)
+    run = run_once(bench, None, job={"time-limit": "PT20M"})
+    assert RunStatus.TIMED_OUT is run.status
+    assert 1200 / 60 <= len(renewed) <= 1200 / 20
+    assert {timedelta(seconds=60)} == set(renewed)
+
+
+def test_a_run_whose_lease_is_lost_is_killed_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.store, "renew_run", lambda *_, **__: False)
+    bench.runner.ignores_requests = True
+    run = run_once(bench, None, step=0.1)
+    assert (RunStatus.INTERRUPTED, "its lease was lost", -9) == (run.status, run.error, run.exit_code)
+
+
+def test_a_run_ends_before_a_lease_that_cannot_be_renewed_expires(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> bool:
+        raise StoreError("the database is away")
+
+    monkeypatch.setattr(bench.store, "renew_run", away)
+    bench.runner.ignores_requests = True
+    bench.runner.outcomes["nightly"] = [None]
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}}, lease="PT60S")
+    elapsed = scheduler.elapsed = Passing(0.1)
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    run = scheduler.run_due()[0]
+    assert (RunStatus.INTERRUPTED, -9) == (run.status, run.exit_code)
+    assert run.error == "its lease could not be renewed: the database is away"
+    assert elapsed.seconds < 60
+
+
+def test_an_outcome_waits_for_a_store_that_is_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish, tries = bench.store.finish_run, []
+
+    def away_once(*arguments: Any, **named: Any) -> bool:
+        tries.append(arguments)
+        if len(tries) == 1:
+            raise StoreError("the database is away")
+        return finish(*arguments, **named)
+
+    monkeypatch.setattr(bench.store, "finish_run", away_once)
+    monkeypatch.setattr("nessie_gc_core.services.schedule.conduct._LOOK_SECONDS", 0.01)
+    assert RunStatus.SUCCEEDED is run_once(bench, step=0.001).status
+    assert 2 == len(tries)
+
+
+def test_a_scheduler_that_is_stopped_stops_its_runs_and_they_begin_again(bench: Bench) -> None:
+    bench.runner.outcomes["nightly"] = [None]
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    bench.runner.on_start = lambda: threading.Timer(0.05, scheduler.stopping.set).start()
+    scheduler.run_forever()
+    (stopped,) = bench.runs()
+    assert (RunStatus.INTERRUPTED, "the scheduler was stopped") == (stopped.status, stopped.error)
+    (run,) = bench.scheduler({"nightly": {"cron": "@daily"}}).run_due()
+    assert (RunStatus.SUCCEEDED, stopped.occasion.due, 1) == (run.status, run.occasion.due, run.occasion.attempt)
+
+
+def test_a_scheduler_whose_store_is_away_looks_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    define, tries = bench.store.define_jobs, []
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+
+    def away_once(*arguments: Any) -> None:
+        tries.append(arguments)
+        if len(tries) == 1:
+            raise StoreError("the database is away")
+        define(*arguments)
+        scheduler.stopping.set()
+
+    monkeypatch.setattr(bench.store, "define_jobs", away_once)
+    monkeypatch.setattr("nessie_gc_core.services.schedule.scheduler.LOOK_SECONDS", 0.01)
+    scheduler.run_forever()
+    assert 2 == len(tries)
+    assert "nightly" == bench.job().name
+
+
+# ---- outcomes -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("outcome", "status", "error"),
+    [
+        (Outcome(exit_code=0, report='{"deleted": {"files": 3}}'), RunStatus.SUCCEEDED, None),
+        (FAILED, RunStatus.FAILED, "it failed"),
+        (Outcome(exit_code=1, report='{"failed": {"files": 2}, "unknown": {"s3://b/": "x"}}'), RunStatus.FAILED,
+         "exit code 1: 1 unknown, 2 failed"),
+        (Outcome(exit_code=1, report="{}"), RunStatus.FAILED, "exit code 1: see its log"),
+        (Outcome(exit_code=1, report='{"warnings": []}'), RunStatus.FAILED, "exit code 1: see its report"),
+        (Outcome(exit_code=1, report="Traceback (most"), RunStatus.FAILED, "exit code 1: see its log"),
+        (Outcome(exit_code=-9, error="it was ended by signal 9"), RunStatus.FAILED, "it was ended by signal 9"),
+        (Outcome(exit_code=2, report='{"error": "two\\nlines\\u001b[31m"}'), RunStatus.FAILED, r"two lines\x1b[31m"),
+    ],
+)  # fmt: skip
+def test_an_outcome_says_in_one_line_why_it_failed(
+    bench: Bench, outcome: Outcome, status: RunStatus, error: str | None
+) -> None:
+    run = run_once(bench, outcome)
+    assert (status, error) == (run.status, run.error)
+
+
+def test_the_numbers_of_a_report_are_kept_beside_it(bench: Bench) -> None:
+    report = '{"deleted": {"files": 3, "bytes": 70}, "references": 2, "dry_run": true, "tables": {"t": 1}, "x": "y"}'
+    run = run_once(bench, Outcome(exit_code=0, report=report))
+    assert {"deleted.files": 3, "deleted.bytes": 70, "references": 2} == run.numbers
+    assert report == run.report
+    assert MIDNIGHT < run.started

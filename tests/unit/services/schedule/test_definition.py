@@ -1,0 +1,100 @@
+"""The table ``[schedule]``."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nessie_gc_core.cli.command import _known_options
+from nessie_gc_core.cli.main import cli
+from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+
+NOW = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def read(text: str) -> ScheduleDefinition:
+    return ScheduleDefinition.read(tomllib.loads(text).get("schedule", {}), file="x.toml")
+
+
+def test_a_job_has_a_service_a_timing_and_options() -> None:
+    found = read(
+        """
+        [schedule]
+        time-zone = "Europe/Berlin"
+        quiet = ["Mon-Fri 08:00-18:00"]
+        [schedule.jobs.nightly]
+        service = "gc"
+        cron = "30 9 * * *"
+        retries = 2
+        [schedule.jobs.nightly.options]
+        default-cutoff = "P30D"
+        [schedule.jobs.often]
+        service = "health"
+        every = "PT6H"
+        quiet = []
+        """
+    )
+    nightly, often = found.jobs["nightly"], found.jobs["often"]
+    assert ("default", "gc", 2, {"default-cutoff": "P30D"}) == (
+        found.name,
+        nightly.service,
+        nightly.settings.retries,
+        nightly.options,
+    )
+    next_ = nightly.after(NOW)
+    assert (datetime(2026, 3, 2, 8, 30, tzinfo=UTC), datetime(2026, 3, 2, 17, tzinfo=UTC)) == (next_.due, next_.starts)
+    assert datetime(2026, 3, 2, 6, tzinfo=UTC) == often.after(NOW).starts
+
+
+@pytest.mark.parametrize(
+    "change",
+    ['cron = "31 2 * * *"', 'cron = "30 2 * * *"\njitter = "PT1M"', 'cron = "30 2 * * *"\nquiet = ["01:00-02:00"]'],
+)
+def test_the_definition_of_a_job_differs_if_it_is_due_at_other_times(change: str) -> None:
+    job = '[schedule.jobs.a]\nservice = "gc"\n'
+    before = read(f'{job}cron = "30 2 * * *"\nretries = 3').jobs["a"].scheduled(NOW).definition
+    assert before == read(f'{job}cron = "30 2 * * *"').jobs["a"].scheduled(NOW).definition
+    assert before != read(job + change).jobs["a"].scheduled(NOW).definition
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "x.toml has no job; write a table"),
+        ("[schedule]\njobs = 3", "x.toml has no job"),
+        ("[schedule.jobs]\na = 3", "x.toml has no job"),
+        ("[schedule]\nparalel = 2\n[schedule.jobs.a]", r"x.toml: \[schedule\]: unknown option 'paralel'"),
+        ("[schedule.jobs.a]\nevery = 'PT1H'", r"x.toml: \[schedule.jobs.a\]: `service` is missing"),
+        ("[schedule.jobs.a]\nservice = 'gc'", "exactly one of `cron` and `every`"),
+        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\ncron = '@daily'", "exactly one of `cron` and `every`"),
+        ("[schedule.jobs.a]\nservice = 'gc'\ncron = '0 0 31 2 *'", "is not a cron expression: bad day-of-month"),
+        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\nquiet = ['00:00-00:00']", "covers the whole week"),
+        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\noptions = 3", "`options` must be a table"),
+        ("[schedule]\ntime-zone = 'Mars/Olympus'\n[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'", "is not known"),
+        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\ntime-limit = 'soon'", "'time_limit'"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_table(text: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        read(text)
+    assert 1 == len(str(caught.value).splitlines())
+
+
+def test_the_example_is_a_schedule_whose_options_exist() -> None:
+    file = ConfigFile.read(Path(__file__).parents[4] / "examples" / "schedule.toml", _known_options(cli))
+    found = ScheduleDefinition.read(file.schedule, file=file.name)
+    assert {"collect": "gc", "health": "health", "prune": "prune", "tags": "autotag"} == {
+        name: job.service for name, job in found.jobs.items()
+    }
+
+
+def test_an_unknown_job_is_refused_with_those_there_are() -> None:
+    found: Any = read('[schedule.jobs.a]\nservice = "gc"\nevery = "PT1H"')
+    with pytest.raises(ConfigurationError, match="there is no job 'b'; there are: a"):
+        found.check(["a", "b"])

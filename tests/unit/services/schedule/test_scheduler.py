@@ -1,0 +1,237 @@
+"""The scheduler: what is due runs once, whatever happens to clocks, schedulers and runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.services.schedule.asking import pause, trigger
+from nessie_gc_core.services.schedule.scheduler import MOST_LOST
+
+from .conftest import FAILED, HOUR, MIDNIGHT, Bench
+
+HOURLY = {"nightly": {"every": "PT1H"}}
+
+
+def lost(bench: Bench, *, attempt: int = 1) -> JobRun:
+    """A run of the job whose scheduler is gone."""
+    next_ = bench.job().next
+    assert next_ is not None
+    run = JobRun(
+        id=uuid4(),
+        job="nightly",
+        service="gc",
+        occasion=replace(next_, attempt=attempt),
+        status=RunStatus.RUNNING,
+        started=bench.clock(),
+        host="elsewhere",
+        process=7,
+    )
+    bench.store.set_next("default", "nightly", seen=next_, then=run.occasion)
+    then = replace(next_, due=next_.due + 24 * HOUR, starts=next_.starts + 24 * HOUR)
+    assert bench.store.start_run("default", run, then=then, lease=timedelta(0))
+    return run
+
+
+# ---- what is due --------------------------------------------------------------------------------------
+def test_a_job_runs_when_it_is_due_and_not_before(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    assert [] == scheduler.run_due()
+    bench.clock.pass_(hours=1)
+    (run,) = scheduler.run_due()
+    assert (RunStatus.SUCCEEDED, MIDNIGHT + HOUR, 1) == (run.status, run.occasion.due, run.occasion.attempt)
+    assert [] == scheduler.run_due()
+    assert [run] == bench.ended
+    assert [MIDNIGHT + HOUR] == bench.runner.dues()
+
+
+def test_a_month_of_hours_runs_each_hour_once(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    for _ in range(60):
+        bench.clock.pass_(minutes=30)
+        scheduler.run_due()
+    assert [MIDNIGHT + n * HOUR for n in range(1, 31)] == bench.runner.dues()
+
+
+def test_a_job_that_was_due_often_while_nobody_was_there_runs_once(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    bench.clock.pass_(hours=9.5)
+    assert 1 == len(scheduler.run_due())
+    assert [MIDNIGHT + HOUR] == bench.runner.dues()
+    assert bench.job().next == scheduler.definition.jobs["nightly"].after(bench.clock())
+
+
+def test_a_job_that_is_too_late_is_skipped_and_said_to_be(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"every": "PT1H", "max-lateness": "PT10M"}})
+    scheduler.define()
+    bench.clock.pass_(hours=1.5)
+    assert [] == scheduler.run_due()
+    (run,) = bench.runs()
+    assert (RunStatus.SKIPPED, [run]) == (run.status, bench.ended)
+    assert "could not start for 0:30:00" in (run.error or "")
+    bench.clock.pass_(minutes=35)
+    assert [MIDNIGHT + 2 * HOUR] == [run.occasion.due for run in scheduler.run_due()]
+
+
+def test_jobs_run_one_after_the_other_the_longest_waiting_first(bench: Bench) -> None:
+    scheduler = bench.scheduler({name: {"every": f"PT{n}H"} for n, name in enumerate("cab", 1)})
+    scheduler.define()
+    bench.clock.pass_(hours=3)
+    scheduler.run_due()
+    assert ["c", "a", "b"] == [name for name, _ in bench.runner.started]
+
+
+def test_no_run_starts_in_quiet_hours_but_by_hand(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY, quiet=["01:30-03:15"])
+    bench.clock.pass_(minutes=45)
+    scheduler.define()  # due at one o'clock
+    bench.clock.pass_(hours=1)
+    assert [] == scheduler.run_due()
+    next_ = bench.job().next
+    assert next_ is not None
+    assert (MIDNIGHT + HOUR, MIDNIGHT + timedelta(hours=3, minutes=15)) == (next_.due, next_.starts)
+    trigger(bench.store, scheduler.definition, "nightly", at=bench.clock())
+    assert [True] == [run.occasion.by_hand for run in scheduler.run_due()]
+
+
+# ---- failures -----------------------------------------------------------------------------------------
+def test_a_failure_is_tried_again_after_pauses_that_double(bench: Bench) -> None:
+    bench.runner.outcomes["nightly"] = [FAILED] * 3
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily", "retries": 2, "retry-after": "PT10M"}})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    began = bench.clock()
+    for minutes in (10, 20, 500):
+        scheduler.run_due()
+        bench.clock.pass_(minutes=minutes)
+    assert [] == scheduler.run_due()
+    assert [(1, began), (2, began + timedelta(minutes=10)), (3, began + timedelta(minutes=30))] == [
+        (run.occasion.attempt, run.started) for run in bench.runs()
+    ]
+    assert {"it failed"} == {run.error for run in bench.runs()}
+
+
+def test_a_run_that_cannot_be_started_is_a_failure_with_its_reason(bench: Bench) -> None:
+    def refuse() -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    bench.runner.on_start = refuse
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    bench.clock.pass_(hours=1)
+    (run,) = scheduler.run_due()
+    assert (RunStatus.FAILED, None) == (run.status, run.exit_code)
+    assert "Cannot allocate memory" in (run.error or "")
+
+
+# ---- several schedulers, and those that are lost --------------------------------------------------------
+def test_two_schedulers_run_a_job_once(bench: Bench) -> None:
+    first, second = bench.scheduler(HOURLY), bench.scheduler(HOURLY)
+    first.define()
+    bench.clock.pass_(hours=1)
+
+    def meanwhile() -> None:
+        bench.runner.on_start = lambda: None
+        second.run_due()
+
+    bench.runner.on_start = meanwhile
+    first.run_due()
+    second.run_due()
+    assert [MIDNIGHT + HOUR] == bench.runner.dues()
+
+
+def test_the_run_of_a_scheduler_that_was_lost_begins_again(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    gone = lost(bench)
+    (run,) = scheduler.run_due()
+    assert (RunStatus.SUCCEEDED, gone.occasion.due, 2) == (run.status, run.occasion.due, run.occasion.attempt)
+    kept = bench.store.run("default", gone.id)
+    assert kept is not None
+    assert (RunStatus.INTERRUPTED, "its scheduler (elsewhere, process 7) was lost") == (kept.status, kept.error)
+
+
+def test_a_run_that_loses_its_scheduler_again_and_again_waits_until_it_is_due(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    lost(bench, attempt=MOST_LOST)
+    assert [] == scheduler.run_due()
+    assert [RunStatus.INTERRUPTED] == [run.status for run in bench.runs()]
+
+
+# ---- people ---------------------------------------------------------------------------------------------
+def test_a_paused_job_does_not_run_and_runs_once_when_it_is_resumed(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    pause(bench.store, scheduler.definition, "nightly", paused=True, now=bench.clock())
+    bench.clock.pass_(hours=5)
+    assert [] == scheduler.run_due()
+    with pytest.raises(ConfigurationError, match="is paused; resume it first"):
+        trigger(bench.store, scheduler.definition, "nightly", at=bench.clock())
+    pause(bench.store, scheduler.definition, "nightly", paused=False, now=bench.clock())
+    assert 1 == len(scheduler.run_due())
+
+
+def test_a_job_that_is_triggered_runs_now_and_again_when_it_is_due(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    bench.clock.pass_(minutes=30)
+    trigger(bench.store, scheduler.definition, "nightly", at=bench.clock())
+    assert [True] == [run.occasion.by_hand for run in scheduler.run_due()]
+    bench.clock.pass_(minutes=30)
+    assert [False] == [run.occasion.by_hand for run in scheduler.run_due()]
+
+
+# ---- clocks ---------------------------------------------------------------------------------------------
+def test_a_clock_that_goes_back_runs_nothing_twice(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    bench.clock.pass_(hours=1)
+    scheduler.run_due()
+    bench.clock.pass_(minutes=-10)
+    again = bench.scheduler(HOURLY)
+    assert [] == again.run_due()
+    bench.clock.pass_(minutes=10)
+    assert [] == again.run_due()
+    bench.clock.pass_(hours=1)
+    again.run_due()
+    assert [MIDNIGHT + HOUR, MIDNIGHT + 2 * HOUR] == bench.runner.dues()
+
+
+def test_a_clock_that_was_a_year_ahead_makes_no_job_wait_for_a_year(bench: Bench) -> None:
+    bench.clock.pass_(days=365)
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    bench.clock.pass_(hours=1)
+    scheduler.run_due()
+    bench.clock.now = MIDNIGHT
+    right = bench.scheduler(HOURLY)
+    right.run_due()
+    bench.clock.pass_(hours=1)
+    assert [MIDNIGHT + HOUR] == [run.occasion.due for run in right.run_due()]
+
+
+def test_a_job_whose_timing_changed_is_due_as_it_says_now(bench: Bench) -> None:
+    bench.scheduler({"nightly": {"every": "PT24H"}}).define()
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    bench.clock.pass_(hours=1)
+    assert 1 == len(scheduler.run_due())
+
+
+# ---- outcomes -------------------------------------------------------------------------------------------
+def test_old_outcomes_are_forgotten_but_the_newest_of_each_job(bench: Bench) -> None:
+    scheduler = bench.scheduler({**HOURLY, "yearly": {"cron": "@yearly"}}, keep="P2D")
+    trigger(bench.store, scheduler.definition, "yearly", at=bench.clock())
+    for _ in range(5):
+        scheduler.run_due()
+        bench.clock.pass_(days=1)
+    bench.scheduler({**HOURLY, "yearly": {"cron": "@yearly"}}, keep="P2D").run_due()
+    kept = bench.runs()
+    assert ["yearly"] == [run.job for run in kept if run.started == MIDNIGHT]
+    assert MIDNIGHT + timedelta(days=3) == min(run.started for run in kept if run.job == "nightly")
