@@ -45,6 +45,7 @@ class Session:
 
     verbosity: int = 0
     quiet: bool = False
+    log_format: str = "text"
     as_json: bool = False
     config: ConfigFile = field(default_factory=ConfigFile)
     console: Console = field(default_factory=standard_error)
@@ -205,7 +206,9 @@ class GcCommand(click.Command):
         session.command, session.defers = self.name or "", bool(ctx.params.get("defer_deletes"))
         with ExitStack() as stack:
             stack.enter_context(result_alone() if session.as_json else nullcontext())
-            stack.enter_context(logging_to(session.console, session.verbosity, session.report, quiet=session.quiet))
+            as_lines = session.log_format == "json"
+            logs = logging_to(session.console, session.verbosity, session.report, quiet=session.quiet, as_json=as_lines)
+            stack.enter_context(logs)
             try:
                 stack.enter_context(piped(ctx, as_json=session.as_json))
                 names, entries = _known_names(ctx.find_root().command), session.config.repositories
@@ -264,6 +267,14 @@ def standard_options() -> list[click.Option]:
             expose_value=False,
             callback=_set("quiet"),
             help="Print only the result and errors.",
+        ),
+        GcOption(
+            "--log-format",
+            section=_STANDARD,
+            type=click.Choice(["text", "json"], case_sensitive=False),
+            expose_value=False,
+            callback=_set("log_format"),
+            help="Log lines as text, or each as a JSON object (default: text).",
         ),
         version_option(),
     ]

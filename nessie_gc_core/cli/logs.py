@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -14,7 +16,8 @@ from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
 from nessie_gc_core.cli.flags import with_flags
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.config.environment import JOB_VARIABLE
+from nessie_gc_core.model.text import json_text, shown
 from nessie_gc_core.services.report import GcReport
 
 LIBRARIES = ("py4j", "urllib3", "botocore", "boto3", "s3fs", "fsspec", "pyiceberg", "asyncio", "sqlalchemy", "alembic")
@@ -93,11 +96,38 @@ class _ShownFormatter(logging.Formatter):
         return shown(super().formatStack(stack_info), lines=True)
 
 
+class _JsonFormatter(_ShownFormatter):
+    """Formats records as JSON objects, one on each line.
+
+    Their keys are ``time`` (ISO 8601, UTC), ``level``, ``logger``, ``live_set``, ``message`` and, where they apply,
+    ``job`` (of a scheduled run) and ``traceback``.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        body: dict[str, str] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "live_set": str(getattr(record, "live_set", "-")),
+            "message": with_flags(record.getMessage()),
+        }
+        if (job := os.environ.get(JOB_VARIABLE)) is not None:
+            body["job"] = job
+        if record.exc_info:
+            body["traceback"] = self.formatException(record.exc_info)
+        return json_text(body)
+
+
 @contextmanager
-def logging_to(console: Console, verbosity: int, report: GcReport, *, quiet: bool) -> Iterator[None]:
-    """Sends log lines to standard error while the block runs: plain, or above the progress bars of a terminal."""
+def logging_to(
+    console: Console, verbosity: int, report: GcReport, *, quiet: bool, as_json: bool = False
+) -> Iterator[None]:
+    """Sends log lines to standard error while the block runs: plain, as JSON, or above the bars of a terminal."""
     handler: logging.Handler
-    if console.is_terminal:
+    if as_json:
+        handler = logging.StreamHandler(console.file)
+        handler.setFormatter(_JsonFormatter())
+    elif console.is_terminal:
         handler = RichHandler(console=console, show_path=False, show_time=False, markup=False)
         handler.highlighter = NullHighlighter()
         handler.setFormatter(_ShownFormatter("[%(live_set)s] %(message)s"))

@@ -37,9 +37,12 @@ from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 from nessie_gc_core.services.schedule.history import plain_job, plain_run
 from nessie_gc_core.services.schedule.running import ProcessRunner
 from nessie_gc_core.services.schedule.scheduler import Scheduler
+from nessie_gc_core.services.schedule.telling.settings import listeners_of
 
 _SHOWN_RUNS = 20
 """So many runs are listed unless more are asked for."""
+_LISTENERS_SECONDS = 30.0
+"""How long a webhook or a Pushgateway is waited for at the end."""
 _BAD = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED)
 
 
@@ -84,16 +87,22 @@ def run(call: Call) -> int:
     Kubernetes.
     """
     with _open(call) as opened:
+        once = call.flag("once")
+        listeners = listeners_of(opened.definition, opened.store, now=utc_now(), once=once)
         scheduler = Scheduler(
             definition=opened.definition,
             store=opened.store,
             runner=ProcessRunner(Path(call.session.config.name).absolute()),
+            listeners=listeners,
         )
-        with _stopped_by_signals(scheduler.stopping):
-            if not call.flag("once"):
-                scheduler.run_forever()
-                return 0
-            ended = scheduler.run_due()
+        try:
+            with _stopped_by_signals(scheduler.stopping):
+                if not once:
+                    scheduler.run_forever()
+                    return 0
+                ended = scheduler.run_due()
+        finally:
+            listeners.close(seconds=_LISTENERS_SECONDS)
     exit_code = 1 if any(each.status in _BAD for each in ended) else 0
     if call.session.as_json:
         print_json({"runs": [plain_run(each) for each in ended], "exit_code": exit_code})

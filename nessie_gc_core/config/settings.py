@@ -260,7 +260,7 @@ class PruneSettings(ConnectorOptions):
 
 COMMAND_LINE_ONLY = frozenset(
     {
-        "config", "verbose", "quiet", "json", "time_zone", "output_file", "shell", "folder", "from", "to",
+        "config", "verbose", "quiet", "log_format", "json", "time_zone", "output_file", "shell", "folder", "from", "to",
         "live_set_id", "read_live_set_id_from", "write_live_set_id_to", "with_deferred_deletes",
         "with_content_references", "with_base_locations", "discard_deferred", "all",
         "status", "limit", "keep", "prune_older_than", "kind", "once", "job", "since", "run", "run_status",

@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.options import ConnectorOptions, option, options
+from nessie_gc_core.model.options import ConnectorOptions, option, options, secret
 from nessie_gc_core.model.schedule import Occasion, ScheduledJob
 from nessie_gc_core.services.schedule.quiet import QuietHours, quiet_until
 from nessie_gc_core.services.schedule.timing import Cron, Interval, Timing, jittered
@@ -39,6 +39,15 @@ class ScheduleSettings(ConnectorOptions):
     keep: timedelta = option(
         timedelta(days=400), minimum=0, help="How long outcomes are kept; of each job, the newest is always kept."
     )
+    webhook: str | None = secret(help="Address to which a JSON object is posted when a run ends.")
+    webhook_on: Sequence[str] = option(
+        ("FAILED", "TIMED_OUT", "INTERRUPTED", "SKIPPED"), help="For which statuses of runs the webhook is called."
+    )
+    metrics_port: int | None = option(
+        None, minimum=0, maximum=65_535, help="Serve metrics for Prometheus at this port; 0: any (default: none)."
+    )
+    metrics_host: str = option("127.0.0.1", help="Address of this machine at which metrics are served.")
+    metrics_push: str | None = secret(help="Address of a Pushgateway, to which metrics are pushed at the end.")
 
 
 @options

@@ -6,7 +6,6 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -21,6 +20,7 @@ from nessie_gc_core.services.schedule.history import forget_old_runs
 from nessie_gc_core.services.schedule.pool import Pool
 from nessie_gc_core.services.schedule.quiet import quiet_until
 from nessie_gc_core.services.schedule.running import Runner
+from nessie_gc_core.services.schedule.telling.listeners import Listeners
 
 log = logging.getLogger(__name__)
 
@@ -34,13 +34,6 @@ _TEND_SECONDS = 300.0
 """How often it looks after clocks and old outcomes."""
 _DUE_AT_ONCE = 1000
 
-Ended = Callable[[JobRun], None]
-"""Told of each run that has ended."""
-
-
-def _nobody(run: JobRun) -> None:
-    """Tells nobody."""
-
 
 @dataclass(kw_only=True)
 class Scheduler:
@@ -52,7 +45,8 @@ class Scheduler:
     clock: Clock = utc_now
     elapsed: Elapsed = elapsed_seconds
     patience: Patience = field(default_factory=Patience)
-    ended: Ended = _nobody
+    listeners: Listeners = field(default_factory=lambda: Listeners([]))
+    """Told of each run that starts or has ended."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set it to stop: what runs is asked to end, and begins again when a scheduler is there."""
     _tended: float | None = None
@@ -128,13 +122,14 @@ class Scheduler:
             skipped = replace(run, status=RunStatus.SKIPPED, ended=now, error=late)
             if self.store.start_run(name, skipped, then=then, lease=self.definition.settings.lease):
                 log.warning("%s is skipped: %s", job.name, late)
-                self.ended(skipped)
+                self.listeners.ended(skipped)
             return
         quiet = None if occasion.by_hand else quiet_until(job.quiet, now)
         if quiet is not None:
             self.store.set_next(name, job.name, seen=occasion, then=replace(occasion, starts=quiet))
         elif self.store.start_run(name, run, then=then, lease=self.definition.settings.lease):
             log.info("%s starts, due %s, attempt %d", job.name, occasion.due.isoformat(), occasion.attempt)
+            self.listeners.started(run)
             pool.submit(self._conductor().conduct, job, run)
 
     def _too_late(self, job: JobDefinition, occasion: Occasion) -> str | None:
@@ -160,7 +155,7 @@ class Scheduler:
         ended = pool.take_ended()
         for run in ended:
             log.info("%s ended: %s%s", run.job, run.status, f", {run.error}" if run.error else "")
-            self.ended(run)
+            self.listeners.ended(run)
         return ended
 
     # ---- what others left -----------------------------------------------------------------------------
@@ -180,7 +175,7 @@ class Scheduler:
             retry = replace(run.occasion, starts=now, attempt=attempt) if again else None
             if self.store.finish_run(self.definition.name, lost, retry=retry, lost=True):
                 log.warning("the run %s of %s was interrupted: %s", run.id, run.job, lost.error)
-                self.ended(lost)
+                self.listeners.ended(lost)
 
     def _tend(self) -> None:
         """Looks after clocks and old outcomes from time to time."""

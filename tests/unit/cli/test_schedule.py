@@ -137,3 +137,14 @@ def test_the_options_of_a_job_count_only_for_its_runs(run: Run) -> None:
 
     assert ("", "P30D") == (cutoff(), cutoff(NESSIE_GC_SCHEDULED_JOB="nightly"))
     assert "P3D" == cutoff(NESSIE_GC_SCHEDULED_JOB="nightly", NESSIE_GC_DEFAULT_CUTOFF="P3D")
+
+
+def test_log_lines_are_json_objects_on_request(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESSIE_GC_SCHEDULED_JOB", "nightly")
+    made = run("gc", "--repository", "memory", "--engine", "local", "--dry-run", "--log-format", "json")
+    lines = [json.loads(line) for line in made.stderr.splitlines()]
+    assert lines
+    for line in lines:
+        assert {"time", "level", "logger", "live_set", "message", "job"} == set(line)
+        assert "nightly" == line["job"]
+        assert datetime.fromisoformat(line["time"]) >= NOW

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from nessie_gc_core.services.schedule.conduct import Patience
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.scheduler import Scheduler
+from nessie_gc_core.services.schedule.telling.listeners import Listeners
 
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
 """A Monday."""
@@ -86,7 +88,7 @@ class Bench:
     store: MemoryScheduleStore
     clock: Clock = field(default_factory=Clock)
     runner: FakeRunner = field(default_factory=FakeRunner)
-    ended: list[JobRun] = field(default_factory=list)
+    told: queue.Queue[JobRun] = field(default_factory=queue.Queue)
 
     def scheduler(self, jobs: Mapping[str, Mapping[str, Any]], **settings: Any) -> Scheduler:
         table = {**settings, "jobs": {name: {"service": "gc", **job} for name, job in jobs.items()}}
@@ -96,8 +98,24 @@ class Bench:
             runner=self.runner,
             clock=self.clock,
             patience=Patience(stop=10, store=10),
-            ended=self.ended.append,
+            listeners=Listeners([self]),
         )
+
+    # ---- as a listener ----------------------------------------------------------------------------------
+    name = "the bench"
+
+    def started(self, run: JobRun) -> None:
+        """Is in the runner already."""
+
+    def ended(self, run: JobRun) -> None:
+        self.told.put(run)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def heard(self, count: int) -> list[JobRun]:
+        """The next runs of which it is told."""
+        return [self.told.get(timeout=10) for _ in range(count)]
 
     def job(self, name: str = "nightly") -> ScheduledJob:
         (found,) = (job for job in self.store.jobs("default") if job.name == name)

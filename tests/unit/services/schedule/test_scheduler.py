@@ -46,7 +46,7 @@ def test_a_job_runs_when_it_is_due_and_not_before(bench: Bench) -> None:
     (run,) = scheduler.run_due()
     assert (RunStatus.SUCCEEDED, MIDNIGHT + HOUR, 1) == (run.status, run.occasion.due, run.occasion.attempt)
     assert [] == scheduler.run_due()
-    assert [run] == bench.ended
+    assert [run] == bench.heard(1)
     assert [MIDNIGHT + HOUR] == bench.runner.dues()
 
 
@@ -74,7 +74,7 @@ def test_a_job_that_is_too_late_is_skipped_and_said_to_be(bench: Bench) -> None:
     bench.clock.pass_(hours=1.5)
     assert [] == scheduler.run_due()
     (run,) = bench.runs()
-    assert (RunStatus.SKIPPED, [run]) == (run.status, bench.ended)
+    assert (RunStatus.SKIPPED, [run]) == (run.status, bench.heard(1))
     assert "could not start for 0:30:00" in (run.error or "")
     bench.clock.pass_(minutes=35)
     assert [MIDNIGHT + 2 * HOUR] == [run.occasion.due for run in scheduler.run_due()]

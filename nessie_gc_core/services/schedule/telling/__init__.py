@@ -1,0 +1,1 @@
+"""Who is told of runs: a webhook, and metrics for Prometheus."""

@@ -1,0 +1,91 @@
+"""Listeners are told of runs beside the scheduler, which never waits for them."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from nessie_gc_core.model.schedule import JobRun
+from nessie_gc_core.model.text import one_line
+
+log = logging.getLogger(__name__)
+
+MOST_WAITING = 1000
+"""Runs that a listener has not been told of yet; further ones are left out, and logged."""
+
+
+class Listener(Protocol):
+    """Is told of runs, one at a time."""
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+
+    def started(self, run: JobRun) -> None:
+        """A run starts."""
+
+    def ended(self, run: JobRun) -> None:
+        """A run has ended, or was skipped."""
+
+    def close(self) -> None:
+        """No more runs come."""
+
+
+class Listeners:
+    """Some listeners, each with a thread of its own: one that hangs or fails holds nobody up."""
+
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        self._tellers = [_Teller(listener) for listener in listeners]
+
+    def started(self, run: JobRun) -> None:
+        """Tells all of them that a run starts."""
+        for teller in self._tellers:
+            teller.tell(lambda listener: listener.started(run), run)
+
+    def ended(self, run: JobRun) -> None:
+        """Tells all of them that a run has ended."""
+        for teller in self._tellers:
+            teller.tell(lambda listener: listener.ended(run), run)
+
+    def close(self, *, seconds: float) -> None:
+        """Lets them be told of what they have not heard yet, and waits for that, but no longer than this in all."""
+        for teller in self._tellers:
+            teller.close()
+        for teller in self._tellers:
+            teller.wait(seconds / len(self._tellers))
+
+
+class _Teller:
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._waiting: queue.Queue[Callable[[Listener], None] | None] = queue.Queue(MOST_WAITING)
+        self._thread = threading.Thread(target=self._work, name=listener.name, daemon=True)
+        self._thread.start()
+
+    def tell(self, call: Callable[[Listener], None], run: JobRun) -> None:
+        try:
+            self._waiting.put_nowait(call)
+        except queue.Full:
+            log.error("%s is not told of the run %s of %s: too many wait already", self._listener.name, run.id, run.job)
+
+    def close(self) -> None:
+        try:
+            self._waiting.put_nowait(None)
+        except queue.Full:
+            log.error("%s is too slow, and is left", self._listener.name)
+
+    def wait(self, seconds: float) -> None:
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            log.error("%s does not end, and is left", self._listener.name)
+
+    def _work(self) -> None:
+        while (call := self._waiting.get()) is not None:
+            try:
+                call(self._listener)
+            except Exception as error:  # noqa: BLE001 - whatever a listener raises, the schedule goes on
+                log.error("%s: %s", self._listener.name, one_line(error))
+        self._listener.close()

@@ -1,0 +1,53 @@
+"""From the settings of a schedule to those who are told of its runs."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.schedule import RunStatus
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition, ScheduleSettings
+from nessie_gc_core.services.schedule.telling.listeners import Listener, Listeners
+from nessie_gc_core.services.schedule.telling.metrics import Metrics
+from nessie_gc_core.services.schedule.telling.webhook import Webhook
+
+log = logging.getLogger(__name__)
+
+
+def listeners_of(definition: ScheduleDefinition, store: ScheduleStore, *, now: datetime, once: bool) -> Listeners:
+    """Those that the settings name.
+
+    Args:
+        definition: the schedule.
+        store: its store.
+        now: the current time.
+        once: whether the scheduler ends when it has run what is due; then it serves no metrics, and pushes them.
+
+    Raises:
+        ConfigurationError: one of them is wrong, or its library is missing.
+        StoreError: the store cannot be used.
+    """
+    settings, found = definition.settings, list[Listener]()
+    if settings.webhook is not None:
+        found.append(Webhook(settings.webhook, schedule=definition.name, statuses=_statuses(settings)))
+    serves = settings.metrics_port is not None and not once
+    if serves or settings.metrics_push is not None:
+        metrics = Metrics(definition.name, store)
+        metrics.remember(now)
+        if serves and settings.metrics_port is not None:
+            port = metrics.serve(settings.metrics_host, settings.metrics_port)
+            log.info("metrics are served at http://%s:%d/metrics", settings.metrics_host, port)
+        if settings.metrics_push is not None:
+            metrics.push_at_the_end(settings.metrics_push)
+        found.append(metrics)
+    return Listeners(found)
+
+
+def _statuses(settings: ScheduleSettings) -> list[RunStatus]:
+    known = {status.value: status for status in RunStatus if status is not RunStatus.RUNNING}
+    wrong = [text for text in settings.webhook_on if text.upper() not in known]
+    if wrong:
+        raise ConfigurationError(f"`webhook-on` has an unknown status {wrong[0]!r}; there are: {', '.join(known)}")
+    return [known[text.upper()] for text in settings.webhook_on]

@@ -1,0 +1,230 @@
+"""Who is told of runs: a webhook that may hang, and metrics that are scraped or pushed."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_core.services.schedule.outcome import Outcome
+from nessie_gc_core.services.schedule.telling import listeners, webhook
+from nessie_gc_core.services.schedule.telling.metrics import Metrics
+from nessie_gc_core.services.schedule.telling.settings import listeners_of
+
+from .conftest import FAILED, Bench
+
+DAILY = {"nightly": {"cron": "@daily"}}
+
+
+@dataclass
+class Receiver:
+    """An HTTP server on loopback that keeps what it is sent."""
+
+    address: str = ""
+    status: int = 200
+    bodies: list[tuple[str, bytes]] = field(default_factory=list)
+    hangs: threading.Event = field(default_factory=threading.Event)
+    """It answers nothing as long as this is set."""
+    go_on: threading.Event = field(default_factory=threading.Event)
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    found = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if found.hangs.is_set():
+                found.go_on.wait(30)
+            found.bodies.append((self.path, body))
+            self.send_response(found.status)
+            self.end_headers()
+
+        def do_PUT(self) -> None:
+            self.do_POST()
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    monkeypatch.setattr(webhook, "_PAUSES_SECONDS", (0, 0, 0))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        found.address = f"http://127.0.0.1:{server.server_port}"
+        yield found
+        found.go_on.set()
+        server.shutdown()
+        thread.join()
+
+
+def run_with(bench: Bench, *outcomes: Outcome, once: bool = False, **settings: Any) -> None:
+    """Runs a job that is due, and tells all who are to be told."""
+    scheduler = bench.scheduler(DAILY, **settings)
+    scheduler.listeners = listeners_of(scheduler.definition, bench.store, now=bench.clock(), once=once)
+    bench.runner.outcomes["nightly"] = list(outcomes)
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    scheduler.listeners.close(seconds=20)
+
+
+# ---- webhook --------------------------------------------------------------------------------------------
+def test_a_webhook_is_told_of_failures_without_their_reports(bench: Bench, receiver: Receiver) -> None:
+    run_with(bench, FAILED, webhook=f"{receiver.address}/T0/secret")
+    ((path, body),) = receiver.bodies
+    told = json.loads(body)
+    assert ("/T0/secret", "default", "Nessie GC: nightly FAILED: it failed") == (path, told["schedule"], told["text"])
+    assert ("FAILED", False) == (told["run"]["status"], "report" in told["run"])
+
+
+@pytest.mark.parametrize(("on", "count"), [(None, 0), (["succeeded"], 1), ([], 0)])
+def test_a_webhook_is_told_of_the_statuses_that_were_asked_for(
+    bench: Bench, receiver: Receiver, on: list[str] | None, count: int
+) -> None:
+    more: dict[str, Any] = {} if on is None else {"webhook-on": on}
+    run_with(bench, webhook=receiver.address, **more)
+    assert count == len(receiver.bodies)
+
+
+def test_a_webhook_that_refuses_is_tried_again_and_never_shown(
+    bench: Bench, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver.status = 503
+    run_with(bench, FAILED, webhook=f"{receiver.address}/secret")
+    assert 3 == len(receiver.bodies)
+    assert "is not told: the address answers 503 Service Unavailable" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_webhook_that_hangs_holds_up_no_run(
+    bench: Bench, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver.hangs.set()
+    monkeypatch.setattr(listeners, "MOST_WAITING", 2)
+    scheduler = bench.scheduler(DAILY, webhook=receiver.address)
+    scheduler.listeners = listeners_of(scheduler.definition, bench.store, now=bench.clock(), once=False)
+    scheduler.define()
+    bench.runner.outcomes["nightly"] = [FAILED] * 6
+    for _ in range(6):
+        bench.clock.pass_(days=1)
+        scheduler.run_due()
+    assert 6 == len(bench.runs())
+    begun = time.monotonic()
+    scheduler.listeners.close(seconds=0.1)
+    assert time.monotonic() - begun < 5
+    assert "the webhook is not told of the run" in caplog.text
+    assert "the webhook does not end, and is left" in caplog.text
+
+
+def test_a_webhook_that_nobody_answers_is_one_line(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    run_with(bench, FAILED, webhook="http://127.0.0.1:9/secret")
+    assert "the address cannot be reached: [Errno 111] Connection refused" in caplog.text
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"webhook": "ftp://host/secret"}, "`webhook` is not an HTTP address"),
+        ({"webhook": "secret"}, "`webhook` is not an HTTP address"),
+        ({"webhook": "http://host", "webhook-on": ["BROKEN"]}, "unknown status 'BROKEN'; there are: SUCCEEDED, FAILED"),
+    ],
+)
+def test_a_webhook_that_is_wrong_is_refused_at_once(bench: Bench, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        run_with(bench, **settings)
+    assert "secret" not in str(caught.value)
+
+
+# ---- metrics --------------------------------------------------------------------------------------------
+def lines_of(text: str) -> dict[str, float]:
+    """Each series with its value."""
+    series = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in series}
+
+
+def test_metrics_say_what_the_last_runs_were_and_what_comes(bench: Bench) -> None:
+    scheduler = bench.scheduler(DAILY)
+    before = Metrics("default", bench.store)
+    scheduler.listeners = listeners.Listeners([before])
+    report = '{"deleted": {"files": 3, "bytes": 70}}'
+    bench.runner.outcomes["nightly"] = [FAILED, Outcome(exit_code=0, report=report)]
+    scheduler.define()
+    for _ in range(2):
+        bench.clock.pass_(days=1)
+        scheduler.run_due()
+    scheduler.listeners.close(seconds=20)
+    later = Metrics("default", bench.store)
+    later.remember(bench.clock())
+    port = later.serve("127.0.0.1", 0)
+    job = 'job="nightly",schedule="default",service="gc"'
+    ended = bench.clock().timestamp()
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        found = lines_of(answer.read().decode())
+    expected = {
+        f'nessie_gc_last_run_timestamp_seconds{{{job},status="SUCCEEDED"}}': ended,
+        f'nessie_gc_last_run_timestamp_seconds{{{job},status="FAILED"}}': ended - 86_400,
+        'nessie_gc_last_run_number{job="nightly",number="deleted.bytes",schedule="default",service="gc"}': 70,
+        f"nessie_gc_job_next_start_timestamp_seconds{{{job}}}": ended + 86_400,
+        f"nessie_gc_job_running{{{job}}}": 0,
+        f"nessie_gc_job_paused{{{job}}}": 0,
+        'nessie_gc_schedule_store_up{schedule="default"}': 1,
+    }
+    assert {name: _sorted(found).get(name) for name in _sorted(expected)} == _sorted(expected)
+    from prometheus_client import generate_latest
+
+    counted = _sorted(lines_of(generate_latest(before.registry).decode()))
+    assert [1.0, 1.0] == [value for name, value in counted.items() if name.startswith("nessie_gc_runs_total")]
+
+
+def _sorted(series: dict[str, float]) -> dict[str, float]:
+    """The same with the labels of each series in order."""
+    return {
+        f"{name}{{{','.join(sorted(labels.rstrip('}').split(',')))}}}": value
+        for (name, _, labels), value in ((series_.partition("{"), value) for series_, value in series.items())
+    }
+
+
+def test_metrics_of_a_store_that_is_away_say_so(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    from prometheus_client import generate_latest
+
+    def away(schedule: str) -> None:
+        raise StoreError("the database is away")
+
+    metrics = Metrics("default", bench.store)
+    monkeypatch.setattr(bench.store, "jobs", away)
+    assert {'nessie_gc_schedule_store_up{schedule="default"}': 0.0} == lines_of(
+        generate_latest(metrics.registry).decode()
+    )
+
+
+def test_a_short_scheduler_pushes_its_metrics_when_it_ends(bench: Bench, receiver: Receiver) -> None:
+    run_with(bench, once=True, **{"metrics-push": receiver.address, "metrics-port": 0})
+    ((path, body),) = receiver.bodies
+    assert "/metrics/job/nessie-gc/schedule/default" == path
+    assert b"nessie_gc_runs_total" in body
+
+
+def test_a_port_that_is_taken_is_said_to_be(bench: Bench) -> None:
+    port = Metrics("default", bench.store).serve("127.0.0.1", 0)
+    with pytest.raises(ConfigurationError, match=f"cannot serve metrics at 127.0.0.1:{port}: Address already in use"):
+        Metrics("default", bench.store).serve("127.0.0.1", port)
+
+
+def test_what_was_long_ago_is_not_remembered(bench: Bench) -> None:
+    from prometheus_client import generate_latest
+
+    run_with(bench)
+    metrics = Metrics("default", bench.store)
+    metrics.remember(bench.clock() + timedelta(days=60))
+    assert "last_run_duration_seconds{" not in generate_latest(metrics.registry).decode()
