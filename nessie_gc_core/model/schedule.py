@@ -22,6 +22,8 @@ class RunStatus(StrEnum):
     """It was stopped because it reached its time limit."""
     INTERRUPTED = "INTERRUPTED"
     """The scheduler stopped, or its machine did."""
+    NOT_DUE = "NOT_DUE"
+    """``health`` found nothing that it would do."""
     SKIPPED = "SKIPPED"
     """It was not started: too late."""
 

@@ -14,8 +14,8 @@ from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed
 from nessie_gc_core.services.schedule.definition import JobDefinition
-from nessie_gc_core.services.schedule.outcome import Outcome
-from nessie_gc_core.services.schedule.running import Runner, Work
+from nessie_gc_core.services.schedule.outcome import Outcome, Work
+from nessie_gc_core.services.schedule.running import Runner
 
 log = logging.getLogger(__name__)
 

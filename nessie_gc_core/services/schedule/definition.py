@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions, option, options, secret
 from nessie_gc_core.model.schedule import Occasion, ScheduledJob
+from nessie_gc_core.services.schedule.due import Trigger
 from nessie_gc_core.services.schedule.quiet import QuietHours, quiet_until
 from nessie_gc_core.services.schedule.timing import Cron, Interval, Timing, jittered
 
@@ -69,6 +70,13 @@ class JobSettings(ConnectorOptions):
         help="If it could not start for longer than this, it is skipped until it is due again (default: it starts "
         "late, once, no matter how often it was due).",
     )
+    when: Sequence[str] = option(
+        (),
+        help="It starts only if 'health', with the same options, finds one of these, such as small-files.",
+    )
+    when_reclaimable: str | None = option(
+        None, help="It starts only if expired snapshots alone need this much in all tables together, such as 100GB."
+    )
     quiet: Sequence[str] | None = option(None, help="Its own quiet hours, instead of those of the schedule.")
 
 
@@ -81,6 +89,8 @@ class JobDefinition:
     timing: Timing
     quiet: Sequence[QuietHours]
     settings: JobSettings
+    trigger: Trigger | None
+    """What has to be due, beside the timing; ``None``: nothing."""
     options: Mapping[str, Any] = field(repr=False)
     """Options of its run, as at the top of the file."""
 
@@ -163,6 +173,7 @@ def _job(name: str, table: Mapping[str, Any], schedule: ScheduleSettings, zone: 
         timing=_timing(settings, zone),
         quiet=windows,
         settings=settings,
+        trigger=Trigger.read(settings.when, settings.when_reclaimable),
         options=more,
     )
 

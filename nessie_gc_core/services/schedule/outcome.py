@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import shown
@@ -25,6 +25,8 @@ class Outcome:
     """Its report as JSON; ``None`` if it made none."""
     error: str | None = None
     """Why, where the report does not say it."""
+    not_due: str | None = None
+    """Why the service was not needed; ``None``: it was."""
 
     def finished(self, run: JobRun, at: datetime, status: RunStatus | None = None) -> JobRun:
         """The run with this outcome.
@@ -35,7 +37,7 @@ class Outcome:
             status: what became of it, if its exit code does not say so.
         """
         body = self.body()
-        ended = status or (RunStatus.SUCCEEDED if self.exit_code == 0 else RunStatus.FAILED)
+        ended = status or self._status()
         return JobRun(
             id=run.id,
             job=run.job,
@@ -45,12 +47,17 @@ class Outcome:
             started=run.started,
             ended=max(at, run.started),
             exit_code=self.exit_code,
-            error=None if ended is RunStatus.SUCCEEDED else self._why(body),
+            error=None if ended is RunStatus.SUCCEEDED else self.not_due or self._why(body),
             numbers=dict(numbers_of(body)),
             report=self.report if body else None,
             host=run.host,
             process=run.process,
         )
+
+    def _status(self) -> RunStatus:
+        if self.not_due is not None:
+            return RunStatus.NOT_DUE
+        return RunStatus.SUCCEEDED if self.exit_code == 0 else RunStatus.FAILED
 
     def body(self) -> Mapping[str, Any]:
         """The report as an object; empty if there is none."""
@@ -87,3 +94,13 @@ def _inside(name: str, value: object) -> list[tuple[str, object]]:
     if not isinstance(value, Mapping) or name == "tables":
         return []
     return [(f"{name}.{key}", inner) for key, inner in value.items()]
+
+
+class Work(Protocol):
+    """A run that goes on."""
+
+    def wait(self, seconds: float) -> Outcome | None:
+        """How it ended; ``None`` if it goes on after that time."""
+
+    def stop(self, *, kill: bool) -> None:
+        """Asks it to end, or ends it; does nothing if it has ended."""

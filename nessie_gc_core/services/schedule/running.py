@@ -14,17 +14,8 @@ from typing import IO, Protocol
 from nessie_gc_core.config.environment import JOB_VARIABLE
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.services.schedule.definition import JobDefinition
-from nessie_gc_core.services.schedule.outcome import Outcome
-
-
-class Work(Protocol):
-    """A run that goes on."""
-
-    def wait(self, seconds: float) -> Outcome | None:
-        """How it ended; ``None`` if it goes on after that time."""
-
-    def stop(self, *, kill: bool) -> None:
-        """Asks it to end, or ends it; does nothing if it has ended."""
+from nessie_gc_core.services.schedule.due import HEALTH, WhenDue
+from nessie_gc_core.services.schedule.outcome import Outcome, Work
 
 
 class Runner(Protocol):
@@ -48,8 +39,14 @@ class ProcessRunner:
 
     def start(self, job: JobDefinition, run: JobRun) -> Work:
         """Starts the process; its standard input is a pipe that the scheduler holds and never writes to."""
-        command = [*self._command, job.service, "--config", str(self._file), "--json"]
-        return _Process(command, {JOB_VARIABLE: job.name})
+
+        def begin(service: str) -> Work:
+            command = [*self._command, service, "--config", str(self._file), "--json"]
+            return _Process(command, {JOB_VARIABLE: job.name})
+
+        if job.trigger is None:
+            return begin(job.service)
+        return WhenDue(job.trigger, begin(HEALTH), lambda: begin(job.service))
 
 
 class _Process:

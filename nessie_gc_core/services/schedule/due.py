@@ -1,0 +1,90 @@
+"""Runs that only start if ``health`` finds something to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.sizes import parse_size, size_text
+from nessie_gc_core.services.health.report import FindingName
+from nessie_gc_core.services.schedule.outcome import Outcome, Work
+
+HEALTH = "health"
+"""The service whose report decides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """What has to be due; one of these is enough."""
+
+    findings: frozenset[FindingName]
+    """In any table, or in the repository as a whole."""
+    reclaimable_bytes: int | None
+    """So much that expired snapshots alone need, in all tables together."""
+
+    @classmethod
+    def read(cls, findings: Sequence[str], reclaimable: str | None) -> Trigger | None:
+        """Reads the settings ``when`` and ``when-reclaimable``; ``None``: a job has neither.
+
+        Raises:
+            ConfigurationError: a finding or a size is unknown.
+        """
+        known = {name.value for name in FindingName}
+        wrong = [name for name in findings if name not in known]
+        if wrong:
+            raise ConfigurationError(
+                f"`when` has an unknown finding {wrong[0]!r}; there are: {', '.join(sorted(known))}"
+            )
+        if not findings and reclaimable is None:
+            return None
+        size = None if reclaimable is None else parse_size(reclaimable, "when-reclaimable")
+        return cls(findings=frozenset(map(FindingName, findings)), reclaimable_bytes=size)
+
+    @property
+    def text(self) -> str:
+        """The same for people."""
+        names = [name.value for name in sorted(self.findings)]
+        size = [] if self.reclaimable_bytes is None else [f"{size_text(self.reclaimable_bytes)} reclaimable"]
+        return " or ".join([*names, *size])
+
+    def is_met(self, report: Mapping[str, Any]) -> bool:
+        """Whether a report of ``health`` has one of them."""
+        tables = report.get("tables", [])
+        found = [*report.get("findings", []), *(finding for table in tables for finding in table["findings"])]
+        if self.findings & {finding["name"] for finding in found}:
+            return True
+        reclaimable = sum(table["reclaimable_bytes"] or 0 for table in tables)
+        return self.reclaimable_bytes is not None and reclaimable >= self.reclaimable_bytes
+
+
+class WhenDue:
+    """A run of ``health``, and then of the service itself if something is due."""
+
+    def __init__(self, trigger: Trigger, look: Work, start: Callable[[], Work]) -> None:
+        self._trigger, self._start = trigger, start
+        self._now, self._looks = look, True
+        self._stopped = False
+
+    def wait(self, seconds: float) -> Outcome | None:
+        """How the run ended: with what ``health`` says where it decides."""
+        outcome = self._now.wait(seconds)
+        if outcome is None or not self._looks:
+            return outcome
+        report = outcome.body()
+        if "tables" not in report:
+            return outcome  # it failed, and says why
+        if self._stopped:
+            return Outcome(exit_code=143, error="it was stopped before it began")
+        if not self._trigger.is_met(report):
+            unread = outcome.exit_code != 0
+            return outcome if unread else Outcome(exit_code=0, not_due=f"health found no {self._trigger.text}")
+        self._looks = False
+        self._now = self._start()
+        return None
+
+    def stop(self, *, kill: bool) -> None:
+        """Ends what goes on, and starts nothing more."""
+        self._stopped = True
+        self._now.stop(kill=kill)
