@@ -1,22 +1,17 @@
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
+from docs.commands import of_line, parse
 from docs.pages import DOCS, NO_CODE, ROOT, Block, blocks, is_run, name_of, pages, wants_database, wants_lake
 from docs.servers import nessie_database, small_lake
 
-from nessie_gc_core.cli.main import cli
-
 _ALL = [pytest.param(page, id=name_of(page)) for page in pages()]
-_ENDS = ("&&", "||", "|", ";", ">", ">>", "2>&1")
-"""Words at which a command's arguments end."""
 _RUN = [pytest.param(page, id=name_of(page)) for page in pages() if is_run(page)]
 
 
@@ -40,7 +35,7 @@ def test_commands_that_are_not_run_have_options_that_exist(page: Path) -> None:
     for block in blocks(page):
         if not block.is_run and block.language in ("console", "bash", "crontab"):
             for arguments in _our_commands(block):
-                _parse(arguments, f"{name_of(page)}, line {block.line}")
+                parse(arguments, f"{name_of(page)}, line {block.line}")
 
 
 @pytest.mark.parametrize("page", _ALL)
@@ -96,28 +91,7 @@ def _run(page: Path, folder: Path, environment: dict[str, str]) -> None:
 
 def _our_commands(block: Block) -> Iterator[list[str]]:
     lines = [command for command, _ in block.commands()] if block.language == "console" else block.text.splitlines()
-    for line in lines:
-        words = shlex.split(line.replace("\\\n", " "), comments=True)
-        if "nessie-gc" in words:
-            arguments = words[words.index("nessie-gc") + 1 :]
-            if "--config" in arguments:  # it names a file of the reader's
-                del arguments[arguments.index("--config") : arguments.index("--config") + 2]
-            ends = [number for number, word in enumerate(arguments) if word in _ENDS]
-            yield arguments[: ends[0]] if ends else arguments
-
-
-def _parse(arguments: list[str], where: str) -> None:
-    if not arguments or arguments[0].startswith("-"):
-        return
-    with click.Context(cli) as parent:
-        command = cli.get_command(parent, arguments[0])
-        assert command is not None, f"{where}: no command {arguments[0]!r}"
-        if "--help" in arguments:
-            return
-        try:
-            command.make_context(arguments[0], arguments[1:], parent=parent)
-        except click.UsageError as error:
-            pytest.fail(f"{where}: {error.format_message()}")
+    yield from filter(None, map(of_line, lines))
 
 
 def _anchors(page: Path) -> set[str]:

@@ -1,0 +1,35 @@
+"""What the deployment examples call and configure exists; each platform has tests of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from docs.commands import of_text, parse, read_configuration
+from docs.pages import ROOT
+
+EXAMPLES = ROOT / "examples" / "deployment"
+FILES = sorted(path for path in EXAMPLES.rglob("*") if path.is_file())
+COMMANDS = [
+    pytest.param(path, arguments, id=f"{path.relative_to(EXAMPLES)}:{' '.join(arguments[:1])}")
+    for path in FILES
+    for arguments in of_text(path.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize(("path", "arguments"), COMMANDS)
+def test_every_command_and_option_exists(path: Path, arguments: list[str]) -> None:
+    parse(arguments, path.name)
+
+
+def test_commands_are_found_in_units_scripts_and_workflows() -> None:
+    assert {"gc"} <= {param.values[1][0] for param in COMMANDS}  # type: ignore[index]
+    text = "ExecStart=/opt/bin/nessie-gc gc --json\nrun: |\n  nessie-gc check \\\n    --quiet > x\n# nessie-gc none\n"
+    assert [["gc", "--json"], ["check", "--quiet"]] == list(of_text(text))
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=str(path.relative_to(EXAMPLES))) for path in FILES if path.suffix == ".toml"]
+)
+def test_every_configuration_has_only_options_that_exist(path: Path) -> None:
+    read_configuration(path)
