@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import click
 import pytest
@@ -19,12 +19,13 @@ from nessie_gc_core.plugins.registry import KINDS
 
 _ENDS = ("&&", "||", "|", ";", ">", ">>", "2>&1")
 """Words at which a command's arguments end."""
+_PROGRAM = re.compile(r"(?:(?:ExecStart=)?/\S+/)?nessie-gc")
 
 
 def of_line(line: str) -> list[str] | None:
     """The arguments of ``nessie-gc`` in a line of a shell, without the file of the reader's that it may name."""
     words = shlex.split(line.replace("\\\n", " "), comments=True)
-    at = next((number for number, word in enumerate(words) if PurePosixPath(word).name == "nessie-gc"), None)
+    at = next((number for number, word in enumerate(words) if _PROGRAM.fullmatch(word)), None)
     if at is None:
         return None
     arguments = without_configuration(words[at + 1 :])
@@ -42,9 +43,8 @@ def without_configuration(arguments: Sequence[str]) -> list[str]:
 
 def of_text(text: str) -> Iterator[list[str]]:
     """The arguments of each command of ``nessie-gc`` in a file that is not only a script."""
-    for line in re.sub(r"\\\n\s*", " ", text).splitlines():
-        if re.search(r"\bnessie-gc [a-z]", line) and not line.lstrip().startswith("#"):
-            yield of_line(line) or []
+    lines = re.sub(r"\\\n\s*", " ", text).splitlines()
+    yield from filter(None, (of_line(line) for line in lines if re.search(r"\bnessie-gc [a-z]", line)))
 
 
 def parse(arguments: Sequence[str], where: str) -> None:
