@@ -89,7 +89,7 @@ def thorough(session: nox.Session) -> None:
     """The random tests, long, and every combination of parameters. Arguments go to pytest."""
     _install_everything(session, "test")
     pages = [f"tests/docs/test_{name}.py" for name in ("recordings", "notebook", "binder", "new_plugins")]
-    folders = ("tests/property", "tests/safety", "tests/integration", *pages)
+    folders = ("tests/property", "tests/safety", "tests/integration", "tests/deployment", *pages)
     session.run("pytest", "--timeout=1800", *folders, *session.posargs, env={"THOROUGH_TESTS": "1"})
     files = "plugins/nessie-gc-iceberg-files/"
     arguments = ["-c", f"{files}pyproject.toml", "-m", "thorough", f"{files}tests", *session.posargs]
