@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from docs.commands import of_line, parse
+from docs.commands import of_line, of_text, parse
 from docs.pages import DOCS, NO_CODE, ROOT, Block, blocks, is_run, name_of, pages, wants_database, wants_lake
 from docs.servers import nessie_database, small_lake
 
@@ -90,8 +90,10 @@ def _run(page: Path, folder: Path, environment: dict[str, str]) -> None:
 
 
 def _our_commands(block: Block) -> Iterator[list[str]]:
-    lines = [command for command, _ in block.commands()] if block.language == "console" else block.text.splitlines()
-    yield from filter(None, map(of_line, lines))
+    if block.language == "console":
+        yield from filter(None, (of_line(command) for command, _ in block.commands()))
+    else:
+        yield from of_text(block.text)
 
 
 def _anchors(page: Path) -> set[str]:
