@@ -18,8 +18,14 @@ import nox
 from nox.command import CommandFailed
 
 ROOT = Path(__file__).parent
-PLUGINS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
-"""The plugin distributions of this repository."""
+DISTRIBUTIONS = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml"))
+"""The distributions of this repository beside the core."""
+AIRFLOW = "nessie-gc-airflow"
+"""It needs Airflow, whose requirements would change what everything else is tested with: it has its own session."""
+PLUGINS = [distribution for distribution in DISTRIBUTIONS if distribution != AIRFLOW]
+"""The plugins of Nessie GC."""
+AIRFLOW_PLUGINS = ("nessie-gc-iceberg-catalog", "nessie-gc-iceberg-files", "nessie-gc-jdbc")
+"""What the tests with Airflow collect a lake with."""
 DEMO_PLUGINS = ("nessie-gc-nessie", "nessie-gc-iceberg-files", "nessie-gc-memory")
 WAITING = ("tests/docs", "tests/integration")
 """Tests of the core that wait for servers, and for Spark, most of the time: the others run beside them."""
@@ -104,6 +110,19 @@ def plugins(session: nox.Session, plugin: str) -> None:
     session.install("--find-links", str(wheels), _with_extras(plugin), *GROUPS["test"], *_own_test_needs(plugin))
     with session.chdir(ROOT / "plugins" / plugin):  # where a child process finds nothing but what is installed
         _pytest(session, plugin, "")
+
+
+@nox.session
+def airflow(session: nox.Session) -> None:
+    """Real DAGs in a real Airflow, the newest or that of ``AIRFLOW_VERSION``. Arguments go to pytest."""
+    version = os.environ.get("AIRFLOW_VERSION")
+    which = [f"apache-airflow=={version}"] if version else []
+    tools = [need for group in ("test", "types") for need in GROUPS[group] if need.startswith(("pytest", "mypy"))]
+    needs = [*which, *tools, *_own_test_needs(AIRFLOW)]
+    _install_editable(session, *needs, extras="local", plugins=(AIRFLOW, *AIRFLOW_PLUGINS))
+    session.run("airflow", "version")
+    _check_types_of(session, AIRFLOW)
+    _pytest(session, AIRFLOW, f"plugins/{AIRFLOW}/")
 
 
 # ---- what tests are made of ---------------------------------------------------------------------------
@@ -213,7 +232,7 @@ def release(session: nox.Session) -> None:
 
 def _build_all(session: nox.Session, dist: Path) -> None:
     shutil.rmtree(dist, ignore_errors=True)
-    for folder in (ROOT, *(ROOT / "plugins" / plugin for plugin in PLUGINS)):
+    for folder in (ROOT, *(ROOT / "plugins" / distribution for distribution in DISTRIBUTIONS)):
         session.run("python", "-m", "build", "--no-isolation", "--outdir", str(dist), str(folder), silent=True)
     entry_point = ["--entry-point", "nessie_gc_core.__main__:run", "--python", "/usr/bin/env python3"]
     contents = ["nessie-gc-core[local]", *(_with_extras(plugin) for plugin in PLUGINS)]
@@ -269,12 +288,16 @@ def _check_style(session: nox.Session, output: Output = None) -> None:
 
 def _check_types(session: nox.Session, output: Output = None) -> None:
     session.run("mypy", stdout=output)
-    for plugin in PLUGINS:
-        session.run("mypy", "-p", plugin.replace("-", "_"), stdout=output)
     session.run("mypy", "--config-file", "tests/mypy.toml", "tests", *ALSO_TYPED, stdout=output)
-    for folder in (f"plugins/{plugin}/tests" for plugin in PLUGINS):
-        env = {"MYPYPATH": folder}
-        session.run("mypy", "--config-file", "tests/mypy.toml", folder, stdout=output, env=env)
+    for plugin in PLUGINS:
+        _check_types_of(session, plugin, output)
+
+
+def _check_types_of(session: nox.Session, distribution: str, output: Output = None) -> None:
+    session.run("mypy", "-p", distribution.replace("-", "_"), stdout=output)
+    folder = f"plugins/{distribution}/tests"
+    env = {"MYPYPATH": folder}
+    session.run("mypy", "--config-file", "tests/mypy.toml", folder, stdout=output, env=env)
 
 
 def _failed_of_both(steps: Mapping[str, Step], others: Mapping[str, Step], log: Path) -> list[str]:

@@ -31,7 +31,8 @@ def problems(dist: Path, tag: str | None = None) -> Iterator[str]:
             yield f"{dist} has no {source}"
         if "LICENSE" not in found.get_all("License-File", []):
             yield f"{wheel} has no LICENSE"
-        if found["Name"] != "nessie-gc-core" and f"nessie-gc-core~={version}" not in found.get_all("Requires-Dist", []):
+        required = {need.partition(";")[0].strip() for need in found.get_all("Requires-Dist", [])}  # also by an extra
+        if found["Name"] != "nessie-gc-core" and f"nessie-gc-core~={version}" not in required:
             yield f"{wheel} does not require nessie-gc-core~={version}"
     if tag is not None:
         yield from _problems_of(tag, version, (ROOT / "CHANGELOG.md").read_text())

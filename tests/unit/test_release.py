@@ -41,6 +41,11 @@ def test_a_plugin_that_takes_an_older_core_is_named(dist: Path) -> None:
     assert list(problems(dist)) == ["nessie_gc_jdbc-1.2.3-py3-none-any.whl does not require nessie-gc-core~=1.2.3"]
 
 
+def test_the_core_may_be_what_an_extra_brings(dist: Path) -> None:
+    add(dist, "nessie-gc-airflow", "1.2.3", 'Requires-Dist: nessie-gc-core~=1.2.3; extra == "core"\n')
+    assert list(problems(dist)) == []
+
+
 def test_a_wheel_without_its_license_is_named(dist: Path) -> None:
     add(dist, "nessie-gc-jdbc", "1.2.3", "Requires-Dist: nessie-gc-core~=1.2.3\n", license_file="")
     assert list(problems(dist)) == ["nessie_gc_jdbc-1.2.3-py3-none-any.whl has no LICENSE"]

@@ -42,7 +42,7 @@ def test_every_session_that_it_calls_exists() -> None:
 
 def test_it_runs_what_a_change_has_to_pass() -> None:
     quick, slow = {"lint", "types", "docs", "site"}, {"tests", "plugins", "lowest", "coverage", "release", "thorough"}
-    assert {*quick, *slow, "spark-versions"} == called()
+    assert {*quick, *slow, "spark-versions", "airflow"} == called()
 
 
 def test_it_tries_each_python_that_the_distributions_name() -> None:

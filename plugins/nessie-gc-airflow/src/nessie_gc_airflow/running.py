@@ -1,0 +1,73 @@
+"""What the operator and the sensor share: where a service runs, and how secrets get there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseOperator, Context, mask_secret
+
+from nessie_gc_airflow.calls import Call, Result, Runner, may_be_secret, refuse_secrets
+from nessie_gc_airflow.child import Child
+from nessie_gc_airflow.in_process import InProcess
+
+
+class Running(BaseOperator):
+    """An operator that runs services."""
+
+    config: str | None
+    parameters: Mapping[str, Any]
+    executable: str | Sequence[str] | None
+    _runner: Runner | None = None
+
+    def set_up(
+        self,
+        config: str | None,
+        parameters: Mapping[str, Any] | None,
+        settings: Mapping[str, Any] | None,
+        env: Mapping[str, str] | None,
+        executable: str | Sequence[str] | None,
+    ) -> None:
+        """Takes how to run; see the operator.
+
+        Raises:
+            ValueError: a parameter may hold a secret.
+        """
+        refuse_secrets(parameters or ())
+        self.config = config
+        self.parameters = parameters or {}
+        self.executable = executable
+        self._settings, self._env = settings or {}, env or {}
+
+    def call_of(self, service: str, parameters: Mapping[str, Any], context: Context) -> Call:
+        """A call, with the settings and the variables as they are now; their secrets are masked in logs from here."""
+        settings = self.render_template(self._settings, context)
+        env = self.render_template(self._env, context)
+        for secret in (*env.values(), *_secrets(settings)):
+            mask_secret(secret)
+        return Call(service=service, config=self.config, settings=settings, parameters=parameters, env=env)
+
+    def run_call(self, call: Call) -> Result:
+        """Runs a call.
+
+        Raises:
+            CallError: it failed.
+        """
+        self._runner = InProcess() if self.executable is None else Child(self.executable)
+        try:
+            return self._runner.run(call)
+        finally:
+            self._runner = None
+
+    def on_kill(self) -> None:
+        """Ends the service with the task."""
+        if self._runner is not None:
+            self._runner.stop()
+
+
+def _secrets(settings: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _secrets(value)
+        elif isinstance(value, str) and may_be_secret(name):
+            yield value

@@ -1,0 +1,121 @@
+"""Runs DAGs of one task, and looks at what Airflow keeps of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
+from airflow.sdk import DAG
+from airflow.utils.session import create_session
+from sqlalchemy import select, update
+
+FOLDER = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+LOGS = Path(os.environ["AIRFLOW__LOGGING__BASE_LOG_FOLDER"])
+TASK = "task"
+_SOURCE = """
+from datetime import UTC, datetime, timedelta
+
+from airflow.sdk import DAG
+from airflow.utils.session import create_session
+from nessie_gc_airflow import {class_}
+
+with DAG({dag_id!r}, schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+    {class_}(task_id={task!r}, retry_delay=timedelta(0), **{arguments!r})
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What is left of a task."""
+
+    state: str | None
+    """The state of the task."""
+    tries: int
+    """How often it was tried."""
+    report: Any
+    """What it pushed to XCom; ``None``: nothing."""
+    kept: str
+    """Everything that the database has of its fields and of XCom, as text."""
+    log: str
+    """Its log; empty unless a worker ran it."""
+    failure: str | None
+    """The text of the exception in its log."""
+
+
+def write_dag(dag_id: str, arguments: Mapping[str, Any], *, class_: str = "NessieGcOperator") -> Path:
+    """A file with a DAG of one task, in the folder of the DAGs; gives its path."""
+    path = FOLDER / f"{dag_id}.py"
+    path.write_text(_SOURCE.format(dag_id=dag_id, class_=class_, task=TASK, arguments=dict(arguments)))
+    return path
+
+
+def run_task(dag_id: str, *, class_: str = "NessieGcOperator", **arguments: Any) -> Ended:
+    """Runs a DAG of one task in this process, as ``dag.test()`` does."""
+    return _run(dag_id, arguments, class_, in_worker=False)
+
+
+def run_in_worker(dag_id: str, *, class_: str = "NessieGcOperator", **arguments: Any) -> Ended:
+    """Runs a DAG of one task in a process that Airflow's executor starts, with an API server: as in production."""
+    return _run(dag_id, arguments, class_, in_worker=True)
+
+
+def _run(dag_id: str, arguments: Mapping[str, Any], class_: str, *, in_worker: bool) -> Ended:
+    path = write_dag(dag_id, arguments, class_=class_)
+    try:
+        run = _dag_in(path).test(use_executor=in_worker)
+        return ended(dag_id, run.run_id)
+    finally:
+        path.unlink()
+
+
+def _dag_in(path: Path) -> DAG:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    dag: DAG = module.dag
+    return dag
+
+
+def mark_failed(dag_id: str, *, when: Path) -> None:
+    """Does what the button does in Airflow's pages, as soon as there is a file."""
+    while not when.exists():
+        time.sleep(0.1)
+    with create_session() as session:
+        session.execute(update(TaskInstance).filter_by(dag_id=dag_id).values(state="failed"))
+
+
+def ended(dag_id: str, run_id: str) -> Ended:
+    """What is left of the task of a run."""
+    mine = {"dag_id": dag_id, "run_id": run_id}
+    with create_session() as session:
+        task = session.scalars(select(TaskInstance).filter_by(**mine)).one()
+        values = session.scalars(select(XComModel).filter_by(**mine)).all()
+        fields = session.scalars(select(RenderedTaskInstanceFields).filter_by(**mine)).all()
+        report = next((XComModel.deserialize_value(each) for each in values if each.key == "return_value"), None)
+        kept = [*(str(each.value) for each in values), *(str(each.rendered_fields) for each in fields)]
+    log = "".join(path.read_text() for path in sorted((LOGS / f"dag_id={dag_id}").rglob("*.log")))
+    return Ended(
+        state=task.state,
+        tries=task.try_number,
+        report=report,
+        kept="\n".join(kept),
+        log=log,
+        failure=_failure(log),
+    )
+
+
+def _failure(log: str) -> str | None:
+    events = (json.loads(line) for line in log.splitlines())
+    details = (detail for event in events for detail in event.get("error_detail") or ())
+    return next((f"{detail['exc_type']}: {detail['exc_value']}" for detail in details), None)
