@@ -22,14 +22,14 @@ FOLDER = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
 LOGS = Path(os.environ["AIRFLOW__LOGGING__BASE_LOG_FOLDER"])
 TASK = "task"
 _SOURCE = """
-from datetime import UTC, datetime, timedelta
+import datetime
 
 from airflow.sdk import DAG
 from airflow.utils.session import create_session
 from nessie_gc_airflow import {class_}
 
-with DAG({dag_id!r}, schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
-    {class_}(task_id={task!r}, retry_delay=timedelta(0), **{arguments!r})
+with DAG({dag_id!r}, schedule=None, start_date=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)) as dag:
+    {class_}(task_id={task!r}, retry_delay=datetime.timedelta(0), **{arguments!r})
 """
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseOperator, Context
+from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator, Context
 
 from nessie_gc_airflow.calls import Call, CallError, Result
 from nessie_gc_airflow.reports import what_failed
-from nessie_gc_airflow.running import Running
+from nessie_gc_airflow.running import Running, failure_of
 
 _SWEEPS = frozenset({"sweep", "expire"})
 """The names of the service that resumes, and that cannot run again on a live set that it is through with."""
@@ -82,14 +82,14 @@ class NessieGcOperator(Running, BaseOperator):
             call = self._call(context)
             result = self.run_call(call)
         except CallError as error:
-            raise _failure(str(error), may_retry=error.may_retry) from None
+            raise failure_of(error) from None
         if result.exit_code and self.fail_on_incomplete:
             self._push(result, context)
             may_retry = call.service not in _SWEEPS  # only a sweep that did not end can be resumed
-            raise _failure(what_failed(call.service, result.report), may_retry=may_retry)
+            raise failure_of(CallError(what_failed(call.service, result.report), may_retry=may_retry))
         if call.deletes and result.report.get("dry_run") is True:
             self._push(result, context)
-            raise _failure("the settings contain `dry_run`, so nothing was deleted; remove it to delete")
+            raise AirflowFailException("the settings contain `dry_run`, so nothing was deleted; remove it to delete")
         return result.report
 
     def _call(self, context: Context) -> Call:
@@ -104,7 +104,3 @@ class NessieGcOperator(Running, BaseOperator):
         """Keeps the report of a task that fails, which returns nothing."""
         if self.do_xcom_push:
             context["ti"].xcom_push(key="return_value", value=result.report)
-
-
-def _failure(message: str, *, may_retry: bool = False) -> AirflowException:
-    return AirflowException(message) if may_retry else AirflowFailException(message)

@@ -17,5 +17,6 @@ def get_provider_info() -> dict[str, Any]:
         "description": "Finds and removes the files of an Iceberg lake that no live branch, tag or snapshot needs.",
         "versions": [version(DISTRIBUTION)],
         "integrations": [{"integration-name": name, "external-doc-url": "", "tags": ["software"]}],
+        "sensors": [{"integration-name": name, "python-modules": ["nessie_gc_airflow.sensors"]}],
         "operators": [{"integration-name": name, "python-modules": ["nessie_gc_airflow.operators"]}],
     }

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import BaseOperator, Context, mask_secret
+from airflow.providers.common.compat.sdk import (
+    AirflowException,
+    AirflowFailException,
+    BaseOperator,
+    Context,
+    mask_secret,
+)
 
-from nessie_gc_airflow.calls import Call, Result, Runner, may_be_secret, refuse_secrets
+from nessie_gc_airflow.calls import Call, CallError, Result, Runner, may_be_secret, refuse_secrets
 from nessie_gc_airflow.child import Child
 from nessie_gc_airflow.in_process import InProcess
 
@@ -63,6 +69,11 @@ class Running(BaseOperator):
         """Ends the service with the task."""
         if self._runner is not None:
             self._runner.stop()
+
+
+def failure_of(error: CallError) -> AirflowException:
+    """The exception of Airflow for a call that failed, by which the task is retried or not."""
+    return AirflowException(str(error)) if error.may_retry else AirflowFailException(str(error))
 
 
 def _secrets(settings: Mapping[str, Any]) -> Iterator[str]:
