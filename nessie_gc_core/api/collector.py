@@ -266,7 +266,8 @@ class Collector(Planning, Upkeep, Questions, Closing):
         """
         found = self._registry.services.named(service)
         if "dry_run" in (field.name for field in fields(found.Parameters)):
-            parameters = {"dry_run": True, **parameters}
+            said = parameters.get("dry_run")
+            parameters["dry_run"] = True if said is None else said
         typed = self.parameters_of(found.Parameters, parameters)
         if not getattr(typed, "dry_run", True):
             refuse_dry_run(self.parameters_of(found.Parameters, {}))

@@ -212,6 +212,12 @@ def test_a_service_that_is_run_by_name_deletes_only_when_that_is_said(gc: Collec
     assert DEAD.isdisjoint(lake.paths())
 
 
+def test_nothing_in_place_of_a_word_is_no_word_for_deletion(gc: Collector, lake: MemoryLake) -> None:
+    report = gc.run("gc", default_cutoff="1", dry_run=None).to_dict()
+    assert report["dry_run"] is True
+    assert lake.paths() >= DEAD
+
+
 def test_plans_reports_and_checks_print_as_lines(gc: Collector) -> None:
     plan = gc.plan(default_cutoff="1")
     said = f"{plan.would_delete.files} files, {plan.would_delete.bytes} bytes"
