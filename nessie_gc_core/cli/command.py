@@ -21,7 +21,7 @@ from nessie_gc_core.cli.logs import logging_to, standard_error
 from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.piped import piped
 from nessie_gc_core.cli.values import KeyValues
-from nessie_gc_core.config.environment import JOB_VARIABLE, check_settings_in, variable_of
+from nessie_gc_core.config.environment import DIGEST_VARIABLE, JOB_VARIABLE, check_settings_in, variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
 from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.errors import ConfigurationError
@@ -189,9 +189,21 @@ class GcCommand(click.Command):
         help: str | None = None,
         arguments: Sequence[click.Argument] = (),
         aliases: Sequence[str] = (),
+        lasts: bool = False,
     ) -> None:
-        """Takes the function; its docstring is the help unless ``help`` is given."""
+        """Takes the function; its docstring is the help unless ``help`` is given.
+
+        Args:
+            name: its name.
+            function: takes the values of the options and returns the exit code.
+            options: its own options.
+            help: its help.
+            arguments: its arguments.
+            aliases: more names of it.
+            lasts: whether it goes on until it is stopped, so that a warning that comes again is news.
+        """
         self.function = function
+        self.lasts = lasts
         self.aliases = tuple(aliases)
         super().__init__(
             name,
@@ -206,8 +218,14 @@ class GcCommand(click.Command):
         session.command, session.defers = self.name or "", bool(ctx.params.get("defer_deletes"))
         with ExitStack() as stack:
             stack.enter_context(result_alone() if session.as_json else nullcontext())
-            as_lines = session.log_format == "json"
-            logs = logging_to(session.console, session.verbosity, session.report, quiet=session.quiet, as_json=as_lines)
+            logs = logging_to(
+                session.console,
+                session.verbosity,
+                session.report,
+                quiet=session.quiet,
+                as_json=session.log_format == "json",
+                folds=not self.lasts,
+            )
             stack.enter_context(logs)
             try:
                 stack.enter_context(piped(ctx, as_json=session.as_json))
@@ -327,16 +345,22 @@ def _load_config(context: click.Context, param: click.Parameter, value: str | No
     if context.resilient_parsing:
         return value
     path = Path(value) if value is not None else Path(DEFAULT_FILE)
-    if value is None and not path.is_file():
+    if value is None and not path.is_file() and _scheduled_job() is None:
         return value
     known = _known_options(context.find_root().command)
-    config = ConfigFile.read(path, known, job=os.environ.get(JOB_VARIABLE))
+    config = ConfigFile.read(path, known, job=_scheduled_job())
     session_of(context).config = config
     mine = {option.key: option for option in context.command.params if isinstance(option, GcOption)}
     defaults = {option.name or "": _fit(option, config, key) for key, option in mine.items() if key in config.options}
     context.default_map = cast("MutableMapping[str, Any]", defaults)
     logging.getLogger(__name__).debug("options are taken from %s too", path)
     return value
+
+
+def _scheduled_job() -> tuple[str, str] | None:
+    """The job that this process runs for a scheduler, with its digest; ``None``: it runs for no scheduler."""
+    job = os.environ.get(JOB_VARIABLE)
+    return None if job is None else (job, os.environ.get(DIGEST_VARIABLE, ""))
 
 
 def _known_options(root: click.Command) -> set[str]:

@@ -120,9 +120,18 @@ class _JsonFormatter(_ShownFormatter):
 
 @contextmanager
 def logging_to(
-    console: Console, verbosity: int, report: GcReport, *, quiet: bool, as_json: bool = False
+    console: Console, verbosity: int, report: GcReport, *, quiet: bool, as_json: bool = False, folds: bool = True
 ) -> Iterator[None]:
-    """Sends log lines to standard error while the block runs: plain, as JSON, or above the bars of a terminal."""
+    """Sends log lines to standard error while the block runs: plain, as JSON, or above the bars of a terminal.
+
+    Args:
+        console: standard error.
+        verbosity: how many ``-v`` there are.
+        report: the report of the run, whose live set lines carry.
+        quiet: whether only errors are shown.
+        as_json: whether each line is a JSON object.
+        folds: whether a warning that comes again is counted instead of shown.
+    """
     handler: logging.Handler
     if as_json:
         handler = logging.StreamHandler(console.file)
@@ -136,7 +145,8 @@ def logging_to(
         handler.setFormatter(_ShownFormatter("%(asctime)s %(levelname)s [%(live_set)s] %(name)s: %(message)s"))
     live_set_id, folding = _LiveSetId(report), Folding()
     handler.addFilter(live_set_id)
-    handler.addFilter(folding)
+    if folds:
+        handler.addFilter(folding)
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +24,10 @@ from nessie_gc_core.cli.output import print_json, print_json_stream, say
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
 from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.cli.values import Duration, Text, Texts
+from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE
-from nessie_gc_core.config.settings import PluginSettings
+from nessie_gc_core.config.given import Rank
+from nessie_gc_core.config.settings import PluginSettings, StoreSettings
 from nessie_gc_core.config.specs import store_spec
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError
@@ -39,6 +42,10 @@ from nessie_gc_core.services.schedule.running import ProcessRunner
 from nessie_gc_core.services.schedule.scheduler import Scheduler
 from nessie_gc_core.services.schedule.telling.settings import listeners_of
 
+log = logging.getLogger(__name__)
+
+_COMMANDS = ("prune",)
+"""Commands that a job can run beside services."""
 _SHOWN_RUNS = 20
 """So many runs are listed unless more are asked for."""
 _LISTENERS_SECONDS = 30.0
@@ -86,7 +93,9 @@ def run(call: Call) -> int:
     With --once, everything that is due now is run, and the exit code is 1 if any of it failed: for cron, Airflow or
     Kubernetes.
     """
+    _refuse_what_runs_would_not_have(call)
     with _open(call) as opened:
+        _warn_of_unknown_services(opened.definition)
         once = call.flag("once")
         listeners = listeners_of(opened.definition, opened.store, now=utc_now(), once=once)
         scheduler = Scheduler(
@@ -111,6 +120,29 @@ def run(call: Call) -> int:
     else:
         say("nothing is due")
     return exit_code
+
+
+def _refuse_what_runs_would_not_have(call: Call) -> None:
+    """Refuses settings on the command line: the processes of runs have those of the file and the environment only.
+
+    Raises:
+        click.UsageError: the message names the option.
+    """
+    given = call.given()
+    for group in (StoreSettings, PluginSettings):
+        for field in dataclasses.fields(group):
+            if given.rank(field.name) is Rank.CALLER:
+                option = field.name.replace("_", "-")
+                raise click.UsageError(
+                    f"--{option} would not reach the runs; set it in the file, or {variable_of(option)}"
+                )
+
+
+def _warn_of_unknown_services(definition: ScheduleDefinition) -> None:
+    known = {*installed().services.names, *_COMMANDS}
+    for job in definition.jobs.values():
+        if job.service not in known:
+            log.warning("the service %r of the job %r is not installed, so its runs will fail", job.service, job.name)
 
 
 @contextmanager
@@ -290,7 +322,7 @@ SCHEDULE_COMMANDS = (
         "schedule",
         help="Run services when they are due, and show what became of it.",
         commands=[
-            GcCommand("run", run, (_ONCE, *_ALL)),
+            GcCommand("run", run, (_ONCE, *_ALL), lasts=True),
             GcCommand("list", list_, _ALL),
             GcCommand("history", history, (*_HISTORY, *_ALL)),
             GcCommand("trigger", trigger_, _ALL, arguments=_JOBS),

@@ -14,7 +14,13 @@ from nessie_gc_core.plugins import PluginRegistry
 PREFIX = "NESSIE_GC_"
 JOB_VARIABLE = "NESSIE_GC_SCHEDULED_JOB"
 """Set for the process of a scheduled run: names the job, whose options count. The process ends with its scheduler."""
-INTERNAL = frozenset({JOB_VARIABLE, "NESSIE_GC_NESSIE_JAR", "NESSIE_GC_REQUIRE_SERVERS"})
+DIGEST_VARIABLE = "NESSIE_GC_SCHEDULED_DIGEST"
+"""Set with it: what the scheduler has read of the job, as a digest."""
+LEASE_VARIABLE = "NESSIE_GC_SCHEDULED_LEASE"
+"""Set with it: for how many seconds the run has its job each time that the scheduler says so on standard input."""
+INTERNAL = frozenset(
+    {JOB_VARIABLE, DIGEST_VARIABLE, LEASE_VARIABLE, "NESSIE_GC_NESSIE_JAR", "NESSIE_GC_REQUIRE_SERVERS"}
+)
 """Variables that do not set options: those of a scheduler, and of the server of the demo and of tests."""
 
 

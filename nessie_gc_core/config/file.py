@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,13 +61,14 @@ class ConfigFile:
     """``[schedule]`` as it is; ``[schedule.jobs.NAME.options]`` are the options of a job."""
 
     @classmethod
-    def read(cls, path: Path, known: Iterable[str], *, job: str | None = None) -> ConfigFile:
+    def read(cls, path: Path, known: Iterable[str], *, job: tuple[str, str] | None = None) -> ConfigFile:
         """Reads a file.
 
         Args:
             path: the file.
             known: all option names there are.
-            job: a job whose options count instead of those of the file.
+            job: a job whose options count instead of those of the file, and the digest (:func:`digest_of_job`) that it
+                must have.
 
         Raises:
             ConfigurationError: it cannot be read, is not TOML, or has an unknown key; the message names it.
@@ -82,7 +85,10 @@ class ConfigFile:
         sections = {name: data.pop(name) for name in SECTIONS if isinstance(data.get(name), dict)}
         names = frozenset(known)
         _check_keys(path, data, names)
-        data.update(_options_of_jobs(path, sections.get("schedule", {}), names).get(job or "", {}))
+        jobs = _options_of_jobs(path, sections.get("schedule", {}), names)
+        if job is not None:
+            _check_job(path, sections.get("schedule", {}), *job)
+            data.update(jobs.get(job[0], {}))
         return cls(
             name=str(path),
             options=data,
@@ -115,6 +121,19 @@ def _check_keys(path: Path, data: Mapping[str, Any], known: Iterable[str]) -> No
         near = difflib.get_close_matches(key.replace("_", "-"), [*names, *SECTIONS], n=1)
         hint = f"did you mean {near[0]!r}?" if near else "its keys are the long option names, such as default-cutoff"
         raise ConfigurationError(f"{path}: unknown key {key!r}; {hint}")
+
+
+def digest_of_job(table: Mapping[str, Any]) -> str:
+    """A digest of all that the table of a job says."""
+    return hashlib.blake2b(json.dumps(table, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+
+
+def _check_job(path: Path, schedule: Mapping[str, Any], job: str, digest: str) -> None:
+    """Makes sure that a job is still what its scheduler has read: without its options, a run could delete (S27)."""
+    jobs = schedule.get("jobs", {})
+    table = jobs.get(job) if isinstance(jobs, dict) else None
+    if not isinstance(table, dict) or digest_of_job(table) != digest:
+        raise ConfigurationError(f"the job {job!r} in {path} is not what its scheduler has read; restart the scheduler")
 
 
 def _options_of_jobs(path: Path, schedule: Mapping[str, Any], known: Iterable[str]) -> dict[str, Mapping[str, Any]]:

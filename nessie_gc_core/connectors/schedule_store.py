@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -140,5 +140,5 @@ class ScheduleStore(Connector):
         """
 
     @abstractmethod
-    def forget_runs(self, schedule: str, runs: Iterable[UUID]) -> int:
-        """Removes runs; those that are not finished stay. Returns how many were removed."""
+    def forget_runs(self, schedule: str, *, before: datetime) -> int:
+        """Removes runs that started before; those that are not finished stay. Returns how many were removed."""

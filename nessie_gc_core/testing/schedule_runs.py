@@ -169,14 +169,16 @@ class RunTests(ScheduleFixtures):
             ids.add(skipped.id)
         assert sorted(ids) == sorted(run.id for run in schedules.runs(schedule))
 
-    @demands("forget_runs: removes these runs of this schedule and no others; those that are going on stay.")
-    def test_runs_are_forgotten_but_those_that_are_going_on(self, schedules: ScheduleStore, schedule: str) -> None:
-        gone, stays = (self._finished(schedules, schedule, hours) for hours in (0, 1))
+    @demands("forget_runs: removes old runs of this schedule and no others; those that are going on stay.")
+    def test_old_runs_are_forgotten_but_those_that_are_going_on(self, schedules: ScheduleStore, schedule: str) -> None:
+        for hours in (0, 1):
+            self._finished(schedules, schedule, hours)
+        stays = self._finished(schedules, schedule, 2)
         going_on = started(schedules, schedule, job())
-        assert schedules.forget_runs(schedule + "2", [gone.id]) == 0
-        assert schedules.forget_runs(schedule, iter([gone.id, going_on.id, uuid4(), gone.id])) == 1
+        assert schedules.forget_runs(schedule + "2", before=stays.started) == 0
+        assert schedules.forget_runs(schedule, before=stays.started) == 2
         assert {stays.id, going_on.id} == {run.id for run in schedules.runs(schedule)}
-        assert schedules.forget_runs(schedule, []) == 0
+        assert schedules.forget_runs(schedule, before=stays.started) == 0
 
     @staticmethod
     def _finished(schedules: ScheduleStore, schedule: str, hours: int) -> JobRun:

@@ -268,10 +268,10 @@ class OneRunAtATime(GoodSchedules):
 
 @fault(
     ScheduleTests,
-    "test_runs_are_forgotten_but_those_that_are_going_on",
-    "forget_runs: removes these runs of this schedule and no others",
+    "test_old_runs_are_forgotten_but_those_that_are_going_on",
+    "forget_runs: removes old runs of this schedule and no others",
 )
 class ForgetsWhatGoesOn(GoodSchedules):
-    def forget_runs(self, schedule, runs):
-        found, gone = self._of(schedule).runs, set(runs)
-        return sum(found.pop(run, None) is not None for run in gone)
+    def forget_runs(self, schedule, *, before):
+        found = self._of(schedule).runs
+        return sum(found.pop(run.id, None) is not None for run in [*found.values()] if run.started < before)

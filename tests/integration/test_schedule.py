@@ -24,7 +24,7 @@ name = "mock"
 [connectors.content-to-files.mock]
 [connectors.file-lister.mock]
 [schedule]
-lease = "PT3S"
+lease = "PT5S"
 [schedule.jobs.collect]
 service = "gc"
 every = "PT1S"
@@ -34,7 +34,7 @@ dry-run = true
 LONG = """
 jdbc-url = "sqlite:///schedule.db"
 [schedule]
-lease = "PT3S"
+lease = "PT5S"
 [schedule.jobs.long]
 service = "make-lake"
 every = "P1000D"
@@ -118,6 +118,24 @@ def test_the_runs_of_a_scheduler_end_with_it_and_begin_again_with_the_next(
     assert newest["occasion"]["due"] == others[0]["occasion"]["due"]
     said = "was lost" if number is signal.SIGKILL else "the scheduler was stopped"
     assert said in others[0]["error"]
+
+
+def test_a_run_whose_scheduler_is_frozen_ends_before_its_lease_does(
+    home: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    (home / "nessie-gc.toml").write_text(LONG)
+    start("trigger", "long").communicate()
+    first = start("run")
+    until(lambda: runs_of(first))
+    (run,) = runs_of(first)
+    os.kill(first.pid, signal.SIGSTOP)
+    frozen = time.monotonic()
+    until(lambda: not run.is_running() or run.status() == psutil.STATUS_ZOMBIE, seconds=20)
+    assert time.monotonic() - frozen < 5 + 10  # the lease, and a machine that is busy
+    second = start("run")
+    until(lambda: runs_of(second))
+    assert ["RUNNING", "INTERRUPTED"] == [each["status"] for each in history(start)]
+    os.kill(first.pid, signal.SIGKILL)
 
 
 def test_a_job_whose_service_was_uninstalled_fails_with_what_to_install(

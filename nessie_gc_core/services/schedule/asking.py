@@ -40,12 +40,12 @@ def pause(store: ScheduleStore, definition: ScheduleDefinition, name: str, *, pa
 
 
 def _known(store: ScheduleStore, definition: ScheduleDefinition, name: str, now: datetime) -> ScheduledJob:
-    """A job as the store has it; if it has none, the jobs of the definition become its own."""
+    """A job as the store has it; it gets the job if it has none, and loses no other."""
     definition.check([name])
     for defined in (False, True):
-        if defined:
-            store.define_jobs(definition.name, [job.scheduled(now) for job in definition.jobs.values()])
-        found = next((job for job in store.jobs(definition.name) if job.name == name), None)
-        if found is not None:
-            return found
+        known = {job.name: job for job in store.jobs(definition.name)}
+        if name in known:
+            return known[name]
+        if not defined:
+            store.define_jobs(definition.name, [*known.values(), definition.jobs[name].scheduled(now)])
     raise StoreError(f"the job {name!r} was removed from the store; is another file used for the same schedule?")

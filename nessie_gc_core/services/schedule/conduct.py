@@ -1,15 +1,18 @@
-"""One run from its start to its end: it keeps its lease, its time limit and its outcome."""
+"""One run from its start to its end: its lease, its time limit and its outcome."""
 
 from __future__ import annotations
 
 import logging
 import math
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from nessie_gc_core.connectors import ScheduleStore
-from nessie_gc_core.errors import NessieGcError, StoreError
+from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed
@@ -21,10 +24,15 @@ log = logging.getLogger(__name__)
 
 LONGEST_PAUSE = timedelta(hours=6)
 """Between two attempts."""
+MOST_LOST = 3
+"""How many attempts there are if all of them were interrupted; then the job waits until it is due again."""
+RENEW, ASK, KILL = 1 / 3, 0.6, 0.9
+"""After which shares of its lease a run renews it, is asked to end because that fails, and is killed."""
 _LOOK_SECONDS = 0.5
 """How often a run is looked after."""
-_RENEW, _GIVE_UP, _KILL = 1 / 3, 0.6, 0.9
-"""After which shares of its lease a run renews it, is asked to end because that fails, and is killed."""
+_USAGE = 2
+"""The exit code for a wrong configuration, which another attempt does not make right."""
+STOPPED = "the scheduler was stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +43,10 @@ class Patience:
     """For a run that was asked to end, before it is killed."""
     store: float = 600
     """For a store that does not take an outcome."""
+    last: float = 10
+    """For the same when the scheduler is stopped."""
+    pause: float = 5
+    """Before it is asked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,33 +65,95 @@ class Conductor:
 
     def conduct(self, job: JobDefinition, run: JobRun) -> JobRun:
         """Carries out a run that has its job, and gives it with its outcome."""
-        try:
-            work = self.runner.start(job, run)
-        except (NessieGcError, OSError) as error:
-            return self._finish(job, Outcome(exit_code=None, error=one_line(error)).finished(run, self.clock()))
-        return self._finish(job, _Conducted(self, job, run, work).until_its_end())
+        with self._keep_lease(run) as lease:
+            try:
+                work = self.runner.start(job, run)
+            except Exception as error:  # noqa: BLE001 - whatever it is, this run failed, and no other
+                finished = Outcome(exit_code=None, error=one_line(error)).finished(run, self.clock())
+            else:
+                finished = self._until_its_end(job, run, work, lease)
+            self._finish(job, finished)
+        return finished
 
-    def _finish(self, job: JobDefinition, finished: JobRun) -> JobRun:
+    def _until_its_end(self, job: JobDefinition, run: JobRun, work: Work, lease: Lease) -> JobRun:
+        try:
+            return _Conducted(self, job, run, work, lease).until_its_end()
+        except Exception as error:
+            work.stop(kill=True)
+            log.exception("the run %s of %s cannot be looked after", run.id, run.job)
+            return Outcome(exit_code=None, error=one_line(error)).finished(run, self.clock())
+
+    @contextmanager
+    def _keep_lease(self, run: JobRun) -> Iterator[Lease]:
+        """Renews the lease of a run in a thread of its own, because a store may hang."""
+        lease, done = Lease(self.elapsed()), threading.Event()
+        keeper = threading.Thread(target=self._renew, args=(run, lease, done), name="lease", daemon=True)
+        keeper.start()
+        try:
+            yield lease
+        finally:
+            done.set()
+
+    def _renew(self, run: JobRun, lease: Lease, done: threading.Event) -> None:
+        seconds = self.lease.total_seconds()
+        while not done.wait(min(seconds * RENEW, _LOOK_SECONDS)) and not lease.is_lost:
+            asked = self.elapsed()
+            if asked - lease.renewed < seconds * RENEW:
+                continue
+            try:
+                lease.is_lost = not self.store.renew_run(self.schedule, run.id, lease=self.lease)
+            except Exception as error:  # noqa: BLE001 - whatever a store raises, the lease is not renewed
+                lease.problem = one_line(error)
+                log.warning("cannot renew the lease of %s: %s", _named(run), lease.problem)
+                done.wait(seconds * (ASK - RENEW) / 4)
+            else:
+                lease.renewed, lease.problem = asked, None
+
+    def _finish(self, job: JobDefinition, finished: JobRun) -> None:
         """Records the outcome; a store that is away is waited for."""
-        retry = retry_of(job, finished)
-        begun = self.elapsed()
+        retry, begun = retry_of(job, finished), self.elapsed()
         while True:
             try:
                 if not self.store.finish_run(self.schedule, finished, retry=retry):
-                    log.error("%s is not recorded: another scheduler has taken it for lost", _named(finished))
-                return finished
+                    self._say_if_lost(finished)
+                return
             except StoreError as error:
                 log.error("cannot record the outcome of %s: %s", _named(finished), error)
-                if self.elapsed() - begun > self.patience.store or self.stopping.wait(_LOOK_SECONDS * 10):
-                    return finished
+                finished = replace(finished, report=None)  # it may be too large
+            waited = self.elapsed() - begun
+            if waited > (self.patience.last if self.stopping.is_set() else self.patience.store):
+                return
+            if self.stopping.is_set():
+                time.sleep(min(1.0, self.patience.pause))
+            else:
+                self.stopping.wait(self.patience.pause)
+
+    def _say_if_lost(self, finished: JobRun) -> None:
+        """Says it if an outcome was not recorded: the answer to the first attempt may have been lost."""
+        known = self.store.run(self.schedule, finished.id)
+        if known is None or known.status is not finished.status or known.ended != finished.ended:
+            log.error("the outcome of %s is not recorded: another scheduler has taken it for lost", _named(finished))
+
+
+@dataclass(slots=True)
+class Lease:
+    """The lease of a run, as the thread that renews it knows it."""
+
+    renewed: float
+    """Before which moment it was asked for last, by the clock of elapsed seconds."""
+    is_lost: bool = False
+    """Whether the store says so."""
+    problem: str | None = None
+    """Why it could not be renewed last."""
 
 
 class _Conducted:
     """One run that goes on."""
 
-    def __init__(self, by: Conductor, job: JobDefinition, run: JobRun, work: Work) -> None:
-        self._by, self._job, self._run, self._work = by, job, run, work
-        self._begun = self._renewed = by.elapsed()
+    def __init__(self, by: Conductor, job: JobDefinition, run: JobRun, work: Work, lease: Lease) -> None:
+        self._by, self._job, self._run, self._work, self._lease = by, job, run, work, lease
+        self._begun = by.elapsed()
+        self._told = lease.renewed
         self._ended_as: tuple[RunStatus, str] | None = None
         """As what it was asked to end, and why."""
         self._kill_at = math.inf
@@ -88,7 +162,7 @@ class _Conducted:
     def until_its_end(self) -> JobRun:
         """Looks after it; gives it with its outcome."""
         while (outcome := self._work.wait(_LOOK_SECONDS)) is None:
-            self._keep_lease()
+            self._look_after_lease()
             self._look_for_reasons_to_end()
             if self._by.elapsed() >= self._kill_at:
                 self._work.stop(kill=True)
@@ -98,52 +172,55 @@ class _Conducted:
         status, reason = self._ended_as
         return replace(outcome.finished(self._run, now, status), error=reason)
 
-    def _keep_lease(self) -> None:
-        """Renews the lease; a run that may lose it ends before another scheduler can begin it again."""
-        lease, now = self._by.lease.total_seconds(), self._by.elapsed()
-        if now - self._renewed < lease * _RENEW:
-            return
-        try:
-            if self._by.store.renew_run(self._by.schedule, self._run.id, lease=self._by.lease):
-                self._renewed = now
-            else:
-                self._end(RunStatus.INTERRUPTED, "its lease was lost", kill_at=now)
-        except StoreError as error:
-            log.warning("cannot renew the lease of %s: %s", _named(self._run), error)
-            if now - self._renewed >= lease * _GIVE_UP:
-                reason = f"its lease could not be renewed: {error}"
-                self._end(RunStatus.INTERRUPTED, reason, kill_at=self._renewed + lease * _KILL)
+    def _look_after_lease(self) -> None:
+        """Ends a run that may lose its lease, before another scheduler can begin it again."""
+        lease, seconds, now = self._lease, self._by.lease.total_seconds(), self._by.elapsed()
+        if lease.is_lost:
+            self._end(RunStatus.INTERRUPTED, "its lease was lost", kill_at=now)
+        elif now - lease.renewed >= seconds * ASK:
+            reason = f"its lease could not be renewed: {lease.problem or 'the store does not answer'}"
+            self._end(RunStatus.INTERRUPTED, reason, kill_at=lease.renewed + seconds * KILL)
+        elif lease.renewed != self._told:
+            self._told = lease.renewed
+            self._work.beat()
 
     def _look_for_reasons_to_end(self) -> None:
         limit, now = self._job.settings.time_limit, self._by.elapsed()
         kill_at = now + self._by.patience.stop
         if self._by.stopping.is_set():
-            self._end(RunStatus.INTERRUPTED, "the scheduler was stopped", kill_at=kill_at)
+            self._end(RunStatus.INTERRUPTED, STOPPED, kill_at=kill_at)
         elif limit is not None and now - self._begun > limit.total_seconds():
             self._end(RunStatus.TIMED_OUT, f"it took longer than its time limit of {limit}", kill_at=kill_at)
 
     def _end(self, status: RunStatus, reason: str, *, kill_at: float) -> None:
         """Asks it to end; it is killed if it has not by then."""
-        self._kill_at = min(self._kill_at, kill_at)
         if self._ended_as is None:
-            self._ended_as = status, reason
+            self._ended_as, self._kill_at = (status, reason), kill_at
             log.warning("%s is stopped: %s", _named(self._run), reason)
             self._work.stop(kill=False)
+        elif status is RunStatus.INTERRUPTED:
+            self._kill_at = min(self._kill_at, kill_at)
 
 
 def retry_of(job: JobDefinition, run: JobRun) -> Occasion | None:
     """For when another attempt of a run is due; ``None``: there is none.
 
-    What was interrupted begins again at once, which does not count as another attempt. A failure is repeated after a
-    pause that doubles with each attempt.
+    What was stopped with its scheduler begins again at once, which does not count as another attempt; what was
+    interrupted in another way is an attempt. A failure is repeated after a pause that doubles with each attempt, unless
+    the configuration is wrong.
     """
     assert run.ended is not None
+    attempt, retries = run.occasion.attempt, job.settings.retries
     if run.status is RunStatus.INTERRUPTED:
-        return replace(run.occasion, starts=run.ended)
-    if run.status not in (RunStatus.FAILED, RunStatus.TIMED_OUT) or run.occasion.attempt > job.settings.retries:
+        if run.error == STOPPED:
+            return replace(run.occasion, starts=run.ended)
+        again = attempt < max(MOST_LOST, retries + 1)
+        return replace(run.occasion, starts=run.ended, attempt=attempt + 1) if again else None
+    is_hopeless = run.exit_code == _USAGE
+    if run.status not in (RunStatus.FAILED, RunStatus.TIMED_OUT) or attempt > retries or is_hopeless:
         return None
-    pause = min(job.settings.retry_after * 2 ** min(run.occasion.attempt - 1, 20), LONGEST_PAUSE)
-    return replace(run.occasion, starts=run.ended + pause, attempt=run.occasion.attempt + 1)
+    pause = min(job.settings.retry_after * 2 ** min(attempt - 1, 20), LONGEST_PAUSE)
+    return replace(run.occasion, starts=run.ended + pause, attempt=attempt + 1)
 
 
 def _named(run: JobRun) -> str:

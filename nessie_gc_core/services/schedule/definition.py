@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from nessie_gc_core.config.file import digest_of_job
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions, option, options, secret
 from nessie_gc_core.model.schedule import Occasion, ScheduledJob
@@ -19,6 +20,8 @@ from nessie_gc_core.services.schedule.quiet import QuietHours, quiet_until
 from nessie_gc_core.services.schedule.timing import Cron, Interval, Timing, jittered
 
 _NO_TIME = timedelta(0)
+_LONGEST = 10 * 366 * 86_400
+"""The most seconds of any time: ten years."""
 _JOB_TABLES = ("options",)
 
 
@@ -34,12 +37,11 @@ class ScheduleSettings(ConnectorOptions):
     )
     lease: timedelta = option(
         timedelta(minutes=2),
-        minimum=1,
+        minimum=5,
+        maximum=_LONGEST,
         help="How long a run keeps its job if its scheduler is gone; then another one repeats it.",
     )
-    keep: timedelta = option(
-        timedelta(days=400), minimum=0, help="How long outcomes are kept; of each job, the newest is always kept."
-    )
+    keep: timedelta = option(timedelta(days=400), minimum=0, maximum=_LONGEST, help="How long outcomes are kept.")
     webhook: str | None = secret(help="Address to which a JSON object is posted when a run ends.")
     webhook_on: Sequence[str] = option(
         ("FAILED", "TIMED_OUT", "INTERRUPTED", "SKIPPED"), help="For which statuses of runs the webhook is called."
@@ -57,16 +59,24 @@ class JobSettings(ConnectorOptions):
 
     service: str | None = option(None, help="The service that it runs, by the name of its command.")
     cron: str | None = option(None, help="When it is due: a cron expression, such as '30 2 * * *', or @daily.")
-    every: timedelta | None = option(None, help="When it is due: at a fixed interval, such as PT6H.")
-    jitter: timedelta = option(_NO_TIME, minimum=0, help="It starts up to this much later, at a time that varies.")
-    time_limit: timedelta | None = option(None, minimum=1, help="It is stopped when it takes longer than this.")
+    every: timedelta | None = option(None, maximum=_LONGEST, help="When it is due: at a fixed interval, such as PT6H.")
+    jitter: timedelta = option(
+        _NO_TIME, minimum=0, maximum=_LONGEST, help="It starts up to this much later, at a time that varies."
+    )
+    time_limit: timedelta | None = option(
+        None, minimum=1, maximum=_LONGEST, help="It is stopped when it takes longer than this."
+    )
     retries: int = option(0, minimum=0, help="How often it is tried again if it fails.")
     retry_after: timedelta = option(
-        timedelta(minutes=5), minimum=0, help="Pause before another attempt; it doubles with each one, up to six hours."
+        timedelta(minutes=5),
+        minimum=0,
+        maximum=_LONGEST,
+        help="Pause before another attempt; it doubles with each one, up to six hours.",
     )
     max_lateness: timedelta | None = option(
         None,
         minimum=0,
+        maximum=_LONGEST,
         help="If it could not start for longer than this, it is skipped until it is due again (default: it starts "
         "late, once, no matter how often it was due).",
     )
@@ -93,6 +103,10 @@ class JobDefinition:
     """What has to be due, beside the timing; ``None``: nothing."""
     options: Mapping[str, Any] = field(repr=False)
     """Options of its run, as at the top of the file."""
+    digest: str
+    """Of all that its table says."""
+    lease: timedelta
+    """For how long a run has it, each time."""
 
     def after(self, instant: datetime) -> Occasion:
         """The first occasion that is due later than an instant."""
@@ -102,11 +116,20 @@ class JobDefinition:
 
     def scheduled(self, now: datetime) -> ScheduledJob:
         """The job for a store that does not know it yet."""
-        decides = [self.timing.text, self.settings.jitter.total_seconds(), [repr(window) for window in self.quiet]]
-        digest = hashlib.blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest()
         return ScheduledJob(
-            name=self.name, service=self.service, timing=self.timing.text, definition=digest, next=self.after(now)
+            name=self.name,
+            service=self.service,
+            timing=self.timing.text,
+            definition=self.definition,
+            next=self.after(now),
         )
+
+    @property
+    def definition(self) -> str:
+        """A digest of all that decides when it is due."""
+        windows = [window.text for window in self.quiet]
+        decides = [self.timing.key, self.settings.jitter.total_seconds(), windows]
+        return hashlib.blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +198,8 @@ def _job(name: str, table: Mapping[str, Any], schedule: ScheduleSettings, zone: 
         settings=settings,
         trigger=Trigger.read(settings.when, settings.when_reclaimable),
         options=more,
+        digest=digest_of_job(table),
+        lease=schedule.lease,
     )
 
 

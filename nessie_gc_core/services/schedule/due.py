@@ -84,6 +84,10 @@ class WhenDue:
         self._now = self._start()
         return None
 
+    def beat(self) -> None:
+        """Tells what goes on that it has its job for another lease."""
+        self._now.beat()
+
     def stop(self, *, kill: bool) -> None:
         """Ends what goes on, and starts nothing more."""
         self._stopped = True

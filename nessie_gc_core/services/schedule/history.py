@@ -1,31 +1,11 @@
-"""Outcomes of runs: as plain values, and how long they are kept."""
+"""Jobs and their runs as plain values."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
-from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.schedule import JobRun, Occasion, ScheduledJob
-
-
-def forget_old_runs(store: ScheduleStore, schedule: str, *, keep: timedelta, now: datetime) -> int:
-    """Removes outcomes that are older than ``keep``, but for the newest of each job; returns how many."""
-    before = now - keep
-    return store.forget_runs(schedule, _old(store, schedule, before))
-
-
-def _old(store: ScheduleStore, schedule: str, before: datetime) -> Iterator[UUID]:
-    newest: dict[str, bool] = {}
-    for run in store.runs(schedule, until=before):
-        if run.job not in newest:
-            newest[run.job] = True
-            if next(iter(store.runs(schedule, jobs=[run.job], since=before)), None) is None:
-                continue
-        yield run.id
 
 
 def plain_job(job: ScheduledJob) -> dict[str, Any]:
@@ -36,6 +16,7 @@ def plain_job(job: ScheduledJob) -> dict[str, Any]:
         "timing": job.timing,
         "next": None if job.next is None else _plain_occasion(job.next),
         "last": None if job.last is None else job.last.isoformat(),
+        "outcome": None if job.outcome is None else job.outcome.value,
         "paused": job.paused,
         "run": None if job.run is None else str(job.run),
     }

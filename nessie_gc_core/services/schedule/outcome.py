@@ -102,5 +102,8 @@ class Work(Protocol):
     def wait(self, seconds: float) -> Outcome | None:
         """How it ended; ``None`` if it goes on after that time."""
 
+    def beat(self) -> None:
+        """Tells it that it has its job for another lease; without this, it ends before the lease does."""
+
     def stop(self, *, kill: bool) -> None:
         """Asks it to end, or ends it; does nothing if it has ended."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Self
+from uuid import UUID
 
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.services.schedule.definition import JobDefinition
+
+log = logging.getLogger(__name__)
 
 _STOP_SECONDS = 0.2
 """How soon a wait ends after it was told to."""
@@ -21,7 +25,7 @@ class Pool:
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "run")
-        self._futures: set[Future[JobRun]] = set()
+        self._futures: dict[Future[JobRun], UUID] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -37,13 +41,18 @@ class Pool:
         return len(self._futures)
 
     @property
+    def runs(self) -> frozenset[UUID]:
+        """The ids of those that have not been taken yet."""
+        return frozenset(self._futures.values())
+
+    @property
     def is_full(self) -> bool:
         """Whether another one would have to wait."""
         return len(self._futures) >= self._threads
 
     def submit(self, conduct: Callable[[JobDefinition, JobRun], JobRun], job: JobDefinition, run: JobRun) -> None:
         """Begins one."""
-        self._futures.add(self._pool.submit(conduct, job, run))
+        self._futures[self._pool.submit(conduct, job, run)] = run.id
 
     def wait(self, seconds: float, *, stop: threading.Event | None = None) -> None:
         """Waits until one ends, the time is over, or it is told to stop."""
@@ -62,6 +71,13 @@ class Pool:
 
     def take_ended(self) -> list[JobRun]:
         """The outcomes of those that have ended."""
-        ended = {future for future in self._futures if future.done()}
-        self._futures -= ended
-        return [future.result() for future in ended]
+        ended = [future for future in self._futures if future.done()]
+        for future in ended:
+            del self._futures[future]
+        outcomes = list[JobRun]()
+        for future in ended:
+            if isinstance(error := future.exception(), Exception):
+                log.error("the outcome of a run is lost", exc_info=error)
+            else:
+                outcomes.append(future.result())
+        return outcomes

@@ -12,12 +12,16 @@ from nessie_gc_core.errors import ConfigurationError
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WINDOW = re.compile(r"(?:(?P<first>[A-Za-z]{3})(?:-(?P<last>[A-Za-z]{3}))? )?(?P<begin>\d\d:\d\d)-(?P<end>\d\d:\d\d)")
 _DAY = timedelta(days=1)
+_ALWAYS = timedelta(days=22)
+"""If it is quiet for so long, it always is: in a week in which clocks change, a free time may not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuietHours:
     """One window, by the clock of a time zone; it ends on the next day if its end is not later than its begin."""
 
+    text: str
+    """As it was written."""
     days: frozenset[int]
     """The days on which it begins; Monday is 0."""
     begin: time
@@ -41,7 +45,7 @@ class QuietHours:
             raise ConfigurationError(
                 f"`quiet` {text!r} is not a time of the week, such as 'Mon-Fri 08:00-18:00' or '22:00-06:00'"
             ) from error
-        return cls(days=days, begin=begin, end=end, zone=zone)
+        return cls(text=text.strip(), days=days, begin=begin, end=end, zone=zone)
 
     def end_of(self, instant: datetime) -> datetime | None:
         """When the window ends in which an instant lies, in UTC; ``None``: in none."""
@@ -66,7 +70,7 @@ def quiet_until(windows: Sequence[QuietHours], instant: datetime) -> datetime | 
     until, ends = instant, [instant]
     while ends:
         until = max(ends)
-        if until - instant > 8 * _DAY:
+        if until - instant > _ALWAYS:
             raise ConfigurationError("`quiet` covers the whole week, so no run ever starts; leave a time free")
         ends = [end for window in windows if (end := window.end_of(until)) is not None]
     return until if until > instant else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
-from nessie_gc_core.config.environment import JOB_VARIABLE
+from nessie_gc_core.config.environment import DIGEST_VARIABLE, JOB_VARIABLE, LEASE_VARIABLE
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.services.schedule.definition import JobDefinition
 from nessie_gc_core.services.schedule.due import HEALTH, WhenDue
@@ -39,10 +40,15 @@ class ProcessRunner:
 
     def start(self, job: JobDefinition, run: JobRun) -> Work:
         """Starts the process; its standard input is a pipe that the scheduler holds and never writes to."""
+        variables = {
+            JOB_VARIABLE: job.name,
+            DIGEST_VARIABLE: job.digest,
+            LEASE_VARIABLE: str(job.lease.total_seconds()),
+        }
 
         def begin(service: str) -> Work:
             command = [*self._command, service, "--config", str(self._file), "--json"]
-            return _Process(command, {JOB_VARIABLE: job.name})
+            return _Process(command, variables)
 
         if job.trigger is None:
             return begin(job.service)
@@ -53,6 +59,7 @@ class _Process:
     """A child, whose report is kept in a temporary file until it ends; what it logs goes where ours goes."""
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str]) -> None:
+        self._ended = False
         self._report: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the child has ended
         try:
             self._process = subprocess.Popen(
@@ -65,6 +72,14 @@ class _Process:
         except OSError:
             self._report.close()
             raise
+        assert self._process.stdin is not None
+        self._input = self._process.stdin
+
+    def beat(self) -> None:
+        """Tells the process that it has its job for another lease."""
+        with contextlib.suppress(OSError, ValueError):  # it has ended
+            self._input.write(b".")
+            self._input.flush()
 
     def wait(self, seconds: float) -> Outcome | None:
         """Waits for its end."""
@@ -75,12 +90,22 @@ class _Process:
         with self._report:
             self._report.seek(0)
             report = self._report.read().decode(errors="replace").strip()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        self._ended = True
+        self._input.close()
+        self._kill_all()  # what it has left behind
         error = f"it was ended by signal {-code}" if code < 0 else None
         return Outcome(exit_code=code, report=report or None, error=error)
 
     def stop(self, *, kill: bool) -> None:
-        """Ends it, by a signal."""
-        with contextlib.suppress(ProcessLookupError):
-            (self._process.kill if kill else self._process.terminate)()
+        """Ends it by a signal, or kills it with all its children."""
+        if self._ended:
+            return
+        if kill:
+            self._kill_all()
+        else:
+            self._process.terminate()
+
+    def _kill_all(self) -> None:
+        """Kills the process and its children, which are a group of their own."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)

@@ -6,17 +6,18 @@ import logging
 import os
 import socket
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from nessie_gc_core.connectors import ScheduleStore
-from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
-from nessie_gc_core.services.schedule.conduct import Conductor, Patience
+from nessie_gc_core.services.schedule.conduct import Conductor, Patience, retry_of
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
-from nessie_gc_core.services.schedule.history import forget_old_runs
 from nessie_gc_core.services.schedule.pool import Pool
 from nessie_gc_core.services.schedule.quiet import quiet_until
 from nessie_gc_core.services.schedule.running import Runner
@@ -26,8 +27,6 @@ log = logging.getLogger(__name__)
 
 WRONG_CLOCK = timedelta(days=1)
 """A job whose last occasion is so much later than now had it from a clock that was wrong."""
-MOST_LOST = 3
-"""How many attempts there are if the schedulers of all of them were lost; then the job waits until it is due again."""
 LOOK_SECONDS = 5.0
 """How often a scheduler looks for what is due."""
 _TEND_SECONDS = 300.0
@@ -50,6 +49,8 @@ class Scheduler:
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set it to stop: what runs is asked to end, and begins again when a scheduler is there."""
     _tended: float | None = None
+    _away_at: float | None = None
+    """When the store could not be used last."""
 
     def define(self) -> None:
         """Makes the jobs of the definition those of the store.
@@ -68,8 +69,10 @@ class Scheduler:
         """
         self.define()
         self._tend()
-        until, outcomes = self.clock(), list[JobRun]()
-        with Pool(self.definition.settings.parallel) as pool:
+        outcomes = list[JobRun]()
+        with self._pool() as pool:
+            self._take_over_lost(pool)
+            until = self.clock()
             while True:
                 self._start_due(pool, until)
                 if not pool.running:
@@ -78,30 +81,48 @@ class Scheduler:
                 outcomes += self._take_ended(pool)
 
     def run_forever(self) -> None:
-        """Runs what is due until it is told to stop; a store that is away is waited for."""
-        defined = False
-        with Pool(self.definition.settings.parallel) as pool:
+        """Runs what is due until it is told to stop; a store that goes away is waited for.
+
+        Raises:
+            StoreError: the store cannot be used from the beginning.
+        """
+        self.define()
+        with self._pool() as pool:
             while not self.stopping.is_set():
                 try:
-                    if not defined:
-                        self.define()
-                        defined = True
                     self._tend()
+                    if self._knows_who_is_lost():
+                        self._take_over_lost(pool)
                     self._start_due(pool, self.clock())
-                except StoreError as error:
-                    log.error("cannot look for what is due, and try again: %s", error)
+                except Exception as error:  # noqa: BLE001 - a schedule goes on, whatever goes wrong in one look
+                    self._away_at = self.elapsed()
+                    log.error("cannot look for what is due, and try again: %s", one_line(error))
                 pool.wait(LOOK_SECONDS, stop=self.stopping)
                 self._take_ended(pool)
             pool.join()
             self._take_ended(pool)
 
+    @contextmanager
+    def _pool(self) -> Iterator[Pool]:
+        """The threads of runs, which are stopped if this one ends in another way than by waiting for them."""
+        with Pool(self.definition.settings.parallel) as pool:
+            try:
+                yield pool
+            except BaseException:
+                self.stopping.set()
+                raise
+
+    def _knows_who_is_lost(self) -> bool:
+        """Whether the store was there long enough for all schedulers to renew the leases of their runs."""
+        lease = self.definition.settings.lease.total_seconds()
+        return self._away_at is None or self.elapsed() - self._away_at > lease
+
     # ---- what is due ----------------------------------------------------------------------------------
     def _start_due(self, pool: Pool, until: datetime) -> None:
-        self._take_over_lost()
         for job in self.store.due_jobs(self.definition.name, at=until, limit=_DUE_AT_ONCE):
             if self.stopping.is_set() or pool.is_full:
                 return
-            if job.name in self.definition.jobs and job.next is not None:
+            if self._is_mine(job) and job.next is not None:
                 self._start(pool, job, job.next)
 
     def _start(self, pool: Pool, scheduled: ScheduledJob, occasion: Occasion) -> None:
@@ -132,6 +153,11 @@ class Scheduler:
             self.listeners.started(run)
             pool.submit(self._conductor().conduct, job, run)
 
+    def _is_mine(self, scheduled: ScheduledJob) -> bool:
+        """Whether the store has a job as this definition has it; if not, another file is used for the same schedule."""
+        job = self.definition.jobs.get(scheduled.name)
+        return job is not None and job.definition == scheduled.definition
+
     def _too_late(self, job: JobDefinition, occasion: Occasion) -> str | None:
         """Why an occasion is skipped; ``None``: it is not."""
         most, late = job.settings.max_lateness, self.clock() - occasion.starts
@@ -159,20 +185,22 @@ class Scheduler:
         return ended
 
     # ---- what others left -----------------------------------------------------------------------------
-    def _take_over_lost(self) -> None:
+    def _take_over_lost(self, pool: Pool) -> None:
         """Lets runs begin again whose schedulers are gone."""
+        mine = pool.runs
         for run in self.store.lost_runs(self.definition.name):
+            if run.id in mine:
+                continue
             now, job = self.clock(), self.definition.jobs.get(run.job)
-            where = f"{run.host}, process {run.process}"
             lost = replace(
                 run,
                 status=RunStatus.INTERRUPTED,
                 ended=max(now, run.started),
-                error=f"its scheduler ({where}) was lost",
+                error=f"its scheduler ({run.host}, process {run.process}) was lost",
             )
-            attempt = run.occasion.attempt + 1
-            again = job is not None and attempt <= max(MOST_LOST, job.settings.retries + 1)
-            retry = replace(run.occasion, starts=now, attempt=attempt) if again else None
+            retry = None if job is None else retry_of(job, lost)
+            if retry is None:
+                lost = replace(lost, error=f"{lost.error}; it does not begin again before it is due again")
             if self.store.finish_run(self.definition.name, lost, retry=retry, lost=True):
                 log.warning("the run %s of %s was interrupted: %s", run.id, run.job, lost.error)
                 self.listeners.ended(lost)
@@ -182,20 +210,30 @@ class Scheduler:
         if self._tended is not None and self.elapsed() - self._tended < _TEND_SECONDS:
             return
         self._tended = self.elapsed()
-        self._mend_clocks()
+        known = {job.name: job for job in self.store.jobs(self.definition.name)}
+        foreign = [name for name in self.definition.jobs if name not in known or not self._is_mine(known[name])]
+        if foreign or known.keys() - self.definition.jobs.keys():
+            log.error(
+                "the jobs of the schedule %r in the store are not those of this file (such as %s): is another file, or "
+                "an older one, used for the same schedule? give one of them another `name`, or restart this scheduler",
+                self.definition.name,
+                next(iter(foreign), "those that it does not have"),
+            )
+        self._mend_clocks(known.values())
         keep = self.definition.settings.keep
-        forget_old_runs(self.store, self.definition.name, keep=keep, now=self.clock())
+        self.store.forget_runs(self.definition.name, before=self.clock() - keep)
 
-    def _mend_clocks(self) -> None:
+    def _mend_clocks(self, jobs: Iterable[ScheduledJob]) -> None:
         """Lets no job wait longer than its timing says, because a clock was ahead.
 
         After a clock that goes back by less than :data:`WRONG_CLOCK`, an occasion that was run does not come again.
         """
         now = self.clock()
-        for scheduled in self.store.jobs(self.definition.name):
-            job, next_ = self.definition.jobs.get(scheduled.name), scheduled.next
-            if job is None or next_ is None or next_.by_hand or next_.attempt > 1:
+        for scheduled in jobs:
+            next_ = scheduled.next
+            if not self._is_mine(scheduled) or next_ is None or next_.by_hand or next_.attempt > 1:
                 continue
+            job = self.definition.jobs[scheduled.name]
             last = scheduled.last if scheduled.last is not None and scheduled.last - now < WRONG_CLOCK else now
             expected = job.after(max(now, last))
             if next_.due > expected.due:

@@ -31,8 +31,12 @@ class Timing(Protocol):
     """Says for which instants a job is due."""
 
     @property
+    def key(self) -> str:
+        """Tells it from other timings, in every release."""
+
+    @property
     def text(self) -> str:
-        """The same for people; another timing has another text."""
+        """The same for people."""
 
     def after(self, instant: datetime) -> datetime:
         """The first instant later than this one, in UTC."""
@@ -63,6 +67,7 @@ class Cron:
             raise ConfigurationError(f"`cron` {expression!r} is not a cron expression: {_reason(error)}") from error
         except StopIteration as error:
             raise ConfigurationError(f"`cron` {expression!r} never comes; correct its day or month") from error
+        self.key = f"cron {self._expression} {zone}"
         self.text = f"{self._expression} ({said[0].lower()}{said[1:]}, {zone})"
 
     def after(self, instant: datetime) -> datetime:
@@ -82,6 +87,7 @@ class Interval:
         if every < SHORTEST:
             raise ConfigurationError(f"`every` must be {duration_isoformat(SHORTEST)} or longer")
         self._every = every
+        self.key = f"every {every.total_seconds()}"
         self.text = f"every {duration_isoformat(every)}"
 
     def after(self, instant: datetime) -> datetime:

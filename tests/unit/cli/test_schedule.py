@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -9,6 +10,7 @@ import pytest
 from cli_runs import Run, one_line
 from nessie_gc_jdbc import JdbcScheduleStore
 
+from nessie_gc_core.config.file import digest_of_job
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 
 JOBS = """
@@ -25,6 +27,10 @@ service = "health"
 every = "PT6H"
 """
 NOW = datetime.now(UTC)
+
+
+def digest_of(job: str) -> str:
+    return digest_of_job(tomllib.loads(JOBS)["schedule"]["jobs"][job])
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +91,8 @@ def test_nothing_runs_before_it_is_due(run: Run) -> None:
 
 def test_history_shows_runs_and_one_with_its_report(run: Run) -> None:
     assert "there are no such runs\n" == run("schedule", "history").stdout
-    run("schedule", "pause", "often")  # the store knows the jobs
+    run("schedule", "pause", "nightly", "often")  # the store knows the jobs
+    run("schedule", "resume", "nightly")
     good = put_run(report='{"deleted": {"files": 3}}', numbers={"deleted.files": 3}, exit_code=0)
     bad = put_run(status=RunStatus.FAILED, error="it failed\x1b[31m", started=NOW - timedelta(days=9))
     lines = run("schedule", "history").stdout.splitlines()
@@ -135,12 +142,32 @@ def test_the_options_of_a_job_count_only_for_its_runs(run: Run) -> None:
         shown = json.loads(run("config", "show", "--json", env=env).stdout)
         return next((each["value"] for each in shown["settings"] if each["name"] == "default-cutoff"), "")
 
-    assert ("", "P30D") == (cutoff(), cutoff(NESSIE_GC_SCHEDULED_JOB="nightly"))
-    assert "P3D" == cutoff(NESSIE_GC_SCHEDULED_JOB="nightly", NESSIE_GC_DEFAULT_CUTOFF="P3D")
+    nightly = {"NESSIE_GC_SCHEDULED_JOB": "nightly", "NESSIE_GC_SCHEDULED_DIGEST": digest_of("nightly")}
+    assert ("", "P30D") == (cutoff(), cutoff(**nightly))
+    assert "P3D" == cutoff(**nightly, NESSIE_GC_DEFAULT_CUTOFF="P3D")
+
+
+@pytest.mark.parametrize("changed", ["", JOBS.replace("P30D", "P3D"), JOBS.replace("jobs.nightly", "jobs.daily"), None])
+def test_s27_a_run_whose_job_is_no_longer_what_the_scheduler_read_is_refused(
+    run: Run, file: Path, changed: str | None
+) -> None:
+    env = {"NESSIE_GC_SCHEDULED_JOB": "nightly", "NESSIE_GC_SCHEDULED_DIGEST": digest_of("nightly")}
+    file.unlink() if changed is None else file.write_text(changed)
+    refused = run("gc", "--repository", "memory", "--engine", "local", "--inmemory", env=env)
+    assert 2 == refused.exit_code
+    if changed is not None:
+        assert "the job 'nightly' in nessie-gc.toml is not what its scheduler has read" in one_line(refused)
+
+
+@pytest.mark.parametrize("option", ["--jdbc-url=sqlite://", "--disable-plugin=x", "--store=jdbc"])
+def test_options_that_would_not_reach_the_runs_are_refused(run: Run, option: str) -> None:
+    name = option.partition("=")[0]
+    assert f"{name} would not reach the runs; set it in the file" in one_line(run("schedule", "run", "--once", option))
 
 
 def test_log_lines_are_json_objects_on_request(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NESSIE_GC_SCHEDULED_JOB", "nightly")
+    monkeypatch.setenv("NESSIE_GC_SCHEDULED_DIGEST", digest_of("nightly"))
     made = run("gc", "--repository", "memory", "--engine", "local", "--dry-run", "--log-format", "json")
     lines = [json.loads(line) for line in made.stderr.splitlines()]
     assert lines

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Update, case, delete, insert, or_, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Update, case, delete, insert, or_, select, update
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
@@ -24,6 +24,7 @@ from nessie_gc_jdbc.tables import (
     key_of,
     optional_micros,
     optional_time,
+    run_leases,
     to_micros,
 )
 
@@ -67,26 +68,14 @@ class JdbcScheduleStore(ScheduleStore):
         self.database.write(lambda connection: self._define(connection, schedule, wanted))
 
     def _define(self, connection: Connection, schedule: str, wanted: dict[str, ScheduledJob]) -> None:
-        known = {row.name: row for row in connection.execute(select(jobs).where(*_of(schedule)))}
-        gone = [key_of(schedule, name) for name in known.keys() - wanted.keys()]
-        for some in batches(gone):
-            connection.execute(delete(jobs).where(jobs.c.job_key.in_(some)))
-        new = [job for name, job in sorted(wanted.items()) if name not in known]
-        running = _running(connection, schedule) if new else {}
-        rows = [
-            {
-                "job_key": key_of(schedule, job.name),
-                "schedule": schedule,
-                "name": job.name,
-                **_described(job),
-                **_next(job.next),
-                "last": optional_micros(job.last),
-                "outcome": job.outcome and job.outcome.value,
-                "paused": int(job.paused),
-                "run_id": running.get(job.name),
-            }
-            for job in new
-        ]
+        """Locks leases, and then jobs, as the end of a run does."""
+        running = _running(connection, schedule)
+        mine = select(jobs).where(*_below(jobs.c.job_key, schedule)).order_by(jobs.c.job_key)
+        known = {row.name: row for row in connection.execute(mine.with_for_update())}
+        for gone in batches(key_of(schedule, name) for name in known if name not in wanted):
+            connection.execute(delete(jobs).where(jobs.c.job_key.in_(gone)))
+        new = (job for name, job in sorted(wanted.items()) if name not in known)
+        rows = [_job_row(schedule, job, running.get(job.name)) for job in new]
         if rows:
             connection.execute(self.database.insert_new(jobs), rows)
         for name, row in known.items():
@@ -94,9 +83,7 @@ class JdbcScheduleStore(ScheduleStore):
             if job is None or _described(job) == {key: getattr(row, key) for key in _described(job)}:
                 continue
             moved = _next(job.next) if job.definition != row.definition else {}
-            connection.execute(
-                _job(schedule, name, jobs.c.definition == row.definition).values(**_described(job), **moved)
-            )
+            connection.execute(_job(schedule, name).values(**_described(job), **moved))
 
     def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
         """All jobs, in pages."""
@@ -106,7 +93,12 @@ class JdbcScheduleStore(ScheduleStore):
     def due_jobs(self, schedule: str, *, at: datetime, limit: int) -> list[ScheduledJob]:
         """Those that may start."""
         free = (jobs.c.paused == 0, jobs.c.run_id.is_(None), jobs.c.starts <= to_micros(at))
-        query = select(jobs).where(*_of(schedule), *free).order_by(jobs.c.starts, jobs.c.name).limit(limit)
+        query = (
+            select(jobs)
+            .where(*_below(jobs.c.job_key, schedule), *free)
+            .order_by(jobs.c.starts, jobs.c.name)
+            .limit(limit)
+        )
         return [_scheduled_job(row) for row in self.database.rows(query)]
 
     def set_paused(self, schedule: str, name: str, *, paused: bool) -> bool:
@@ -135,8 +127,12 @@ class JdbcScheduleStore(ScheduleStore):
         def start(connection: Connection) -> bool:
             if connection.execute(taken).rowcount != 1:
                 return False
-            ends = self.database.now(connection) + lease // _MICROSECOND if is_running else None
-            connection.execute(insert(job_runs).values(**_run_row(schedule, run), lease_ends=ends))
+            row = _run_row(schedule, run)
+            connection.execute(insert(job_runs).values(**row))
+            if is_running:
+                ends = self.database.now(connection) + lease // _MICROSECOND
+                held = {"lease_key": key_of(schedule, str(run.id)), "run_id": str(run.id), "job": run.job}
+                connection.execute(insert(run_leases).values(**held, run_key=row["run_key"], ends=ends))
             return True
 
         return self.database.write(start)
@@ -146,8 +142,8 @@ class JdbcScheduleStore(ScheduleStore):
 
         def renew(connection: Connection) -> bool:
             now = self.database.now(connection)
-            mine = _run(schedule, run).where(job_runs.c.lease_ends > now)
-            return connection.execute(mine.values(lease_ends=now + lease // _MICROSECOND)).rowcount == 1
+            mine = update(run_leases).where(_lease(schedule, run), run_leases.c.ends > now)
+            return connection.execute(mine.values(ends=now + lease // _MICROSECOND)).rowcount == 1
 
         return self.database.write(renew)
 
@@ -157,11 +153,12 @@ class JdbcScheduleStore(ScheduleStore):
         outcome = {name: row[name] for name in _OUTCOME}
 
         def finish(connection: Connection) -> bool:
-            mine = _run(schedule, run.id).where(job_runs.c.lease_ends.is_not(None))
+            mine = delete(run_leases).where(_lease(schedule, run.id))
             if lost:
-                mine = mine.where(job_runs.c.lease_ends <= self.database.now(connection))
-            if connection.execute(mine.values(**outcome, lease_ends=None)).rowcount != 1:
+                mine = mine.where(run_leases.c.ends <= self.database.now(connection))
+            if connection.execute(mine).rowcount != 1:
                 return False
+            connection.execute(update(job_runs).where(job_runs.c.run_key == row["run_key"]).values(**outcome))
             freed = _job(schedule, run.job, jobs.c.run_id == str(run.id)).values(run_id=None, outcome=run.status.value)
             if connection.execute(freed).rowcount == 1 and retry is not None:
                 sooner = or_(jobs.c.starts.is_(None), jobs.c.starts > to_micros(retry.starts))
@@ -174,8 +171,9 @@ class JdbcScheduleStore(ScheduleStore):
         """Those whose lease has expired."""
 
         def find(connection: Connection) -> list[Row[Any]]:
-            lost = job_runs.c.lease_ends <= self.database.now(connection)
-            return [*connection.execute(select(*_WITHOUT_REPORT).where(*_runs_of(schedule), lost))]
+            lost = run_leases.c.ends <= self.database.now(connection)
+            keys = select(run_leases.c.run_key).where(*_below(run_leases.c.lease_key, schedule), lost)
+            return [*connection.execute(select(*_WITHOUT_REPORT).where(job_runs.c.run_key.in_(keys)))]
 
         return [_job_run(row) for row in self.database.read(find)]
 
@@ -205,36 +203,35 @@ class JdbcScheduleStore(ScheduleStore):
         for row in self.database.pages(query, job_runs.c.run_key, above=before, upto=last):
             yield _job_run(row)
 
-    def forget_runs(self, schedule: str, runs: Iterable[UUID]) -> int:
-        """Removes runs."""
-        gone = 0
-        for some in batches(map(str, runs)):
-            finished = job_runs.c.run_id.in_(some), job_runs.c.schedule == schedule, job_runs.c.lease_ends.is_(None)
-            gone += self._removes(finished)
-        return gone
+    def forget_runs(self, schedule: str, *, before: datetime) -> int:
+        """Removes runs, which are the last ones by their key."""
+        above, last = _time_key(schedule, before - _MICROSECOND), key_of(schedule) + AFTER_ALL
+        finished = job_runs.c.status != RunStatus.RUNNING.value
+        old = self.database.pages(
+            select(job_runs.c.run_key).where(finished), job_runs.c.run_key, above=above, upto=last
+        )
+        return sum(self._forget([bytes(row.run_key) for row in some]) for some in batches(old))
 
-    def _removes(self, where: tuple[ColumnElement[bool], ...]) -> int:
-        return self.database.write(lambda connection: connection.execute(delete(job_runs).where(*where)).rowcount)
+    def _forget(self, keys: list[bytes]) -> int:
+        gone = delete(job_runs).where(job_runs.c.run_key.in_(keys))
+        return self.database.write(lambda connection: connection.execute(gone).rowcount)
 
 
 _OUTCOME = ("status", "ended", "exit_code", "error_message", "numbers", "report")
 
 
 # ---- conditions ---------------------------------------------------------------------------------------
-def _of(schedule: str) -> tuple[ColumnElement[bool], ...]:
-    return jobs.c.job_key > key_of(schedule), jobs.c.job_key <= key_of(schedule) + AFTER_ALL
+def _below(key: Column[bytes], schedule: str) -> tuple[ColumnElement[bool], ...]:
+    """Whether a key is one of a schedule."""
+    return key > key_of(schedule), key <= key_of(schedule) + AFTER_ALL
 
 
-def _runs_of(schedule: str) -> tuple[ColumnElement[bool], ...]:
-    return job_runs.c.run_key > key_of(schedule), job_runs.c.run_key <= key_of(schedule) + AFTER_ALL
+def _lease(schedule: str, run: UUID) -> ColumnElement[bool]:
+    return run_leases.c.lease_key == key_of(schedule, str(run))
 
 
 def _job(schedule: str, name: str, *where: ColumnElement[bool]) -> Update:
     return update(jobs).where(jobs.c.job_key == key_of(schedule, name), *where)
-
-
-def _run(schedule: str, run: UUID) -> Update:
-    return update(job_runs).where(job_runs.c.run_id == str(run), job_runs.c.schedule == schedule)
 
 
 def _due_for(occasion: Occasion | None) -> list[ColumnElement[bool]]:
@@ -250,14 +247,28 @@ def _time_key(schedule: str, time: datetime) -> bytes:
 
 
 def _running(connection: Connection, schedule: str) -> dict[str, str]:
-    """Job to its run that is not finished."""
-    query = select(job_runs.c.job, job_runs.c.run_id).where(*_runs_of(schedule), job_runs.c.lease_ends.is_not(None))
-    return {row.job: row.run_id for row in connection.execute(query)}
+    """Job to its run that is not finished, and will not be before this transaction ends."""
+    query = select(run_leases.c.job, run_leases.c.run_id).where(*_below(run_leases.c.lease_key, schedule))
+    return {row.job: row.run_id for row in connection.execute(query.with_for_update())}
 
 
 # ---- rows ---------------------------------------------------------------------------------------------
 def _described(job: ScheduledJob) -> dict[str, str]:
     return {"service": job.service, "timing": job.timing, "definition": job.definition}
+
+
+def _job_row(schedule: str, job: ScheduledJob, run: str | None) -> dict[str, Any]:
+    return {
+        "job_key": key_of(schedule, job.name),
+        "schedule": schedule,
+        "name": job.name,
+        **_described(job),
+        **_next(job.next),
+        "last": optional_micros(job.last),
+        "outcome": job.outcome and job.outcome.value,
+        "paused": int(job.paused),
+        "run_id": run,
+    }
 
 
 def _next(occasion: Occasion | None) -> dict[str, int | None]:

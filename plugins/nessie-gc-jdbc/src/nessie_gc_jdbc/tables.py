@@ -226,7 +226,6 @@ job_runs = _table(
     Column("status", String(40), nullable=False),
     Column("started", BigInteger, nullable=False),
     Column("ended", BigInteger),
-    Column("lease_ends", BigInteger),
     Column("exit_code", Integer),
     Column("error_message", text_type()),
     _required("host"),
@@ -234,6 +233,15 @@ job_runs = _table(
     _required("numbers"),
     Column("report", text_type()),
 )
+run_leases = _table(
+    "run_leases",
+    _key("lease_key", 2),
+    Column("run_id", String(36), nullable=False),
+    _required("job"),
+    Column("run_key", key_type(3), nullable=False),
+    Column("ends", BigInteger, nullable=False),
+)
+"""Of runs that are not finished."""
 
 
 def repositories_of_tombstones() -> Select[tuple[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -160,11 +160,11 @@ class MemoryScheduleStore(ScheduleStore):
             and (until is None or run.started < until)
         )
 
-    def forget_runs(self, schedule: str, runs: Iterable[UUID]) -> int:
+    def forget_runs(self, schedule: str, *, before: datetime) -> int:
         """Removes runs."""
         with self._data.lock:
             found = self._of(schedule)
-            gone = {run for run in runs if run in found.runs and run not in found.leases}
+            gone = [id_ for id_, run in found.runs.items() if run.started < before and id_ not in found.leases]
             for run in gone:
                 del found.runs[run]
             return len(gone)

@@ -42,12 +42,16 @@ class FakeWork:
     outcome: Outcome | None
     stops: list[bool] = field(default_factory=list)
     ignores_requests: bool = False
+    beats: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def wait(self, seconds: float) -> Outcome | None:
         if self.outcome is None and self.stopped.wait(min(seconds, 0.01)):
             return Outcome(exit_code=-9 if self.stops[-1] else 143)
         return self.outcome
+
+    def beat(self) -> None:
+        self.beats += 1
 
     def stop(self, *, kill: bool) -> None:
         self.stops.append(kill)
@@ -97,7 +101,7 @@ class Bench:
             store=self.store,
             runner=self.runner,
             clock=self.clock,
-            patience=Patience(stop=10, store=10),
+            patience=Patience(stop=10, store=10, last=0.1, pause=0.01),
             listeners=Listeners([self]),
         )
 

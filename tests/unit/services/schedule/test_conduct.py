@@ -14,7 +14,7 @@ from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.services.schedule.outcome import Outcome
 
-from .conftest import FAILED, MIDNIGHT, Bench
+from .conftest import FAILED, MIDNIGHT, Bench, FakeWork
 
 
 class Passing:
@@ -71,10 +71,24 @@ def test_a_run_keeps_its_lease_as_long_as_it_goes_on(bench: Bench, monkeypatch: 
         return True
 
     monkeypatch.setattr(bench.store, "renew_run", renew)
-    run = run_once(bench, None, job={"time-limit": "PT20M"})
+    monkeypatch.setattr("nessie_gc_core.services.schedule.conduct._LOOK_SECONDS", 0.005)
+    run = run_once(bench, None, step=0.2, job={"time-limit": "PT5M"})
     assert RunStatus.TIMED_OUT is run.status
-    assert 1200 / 60 <= len(renewed) <= 1200 / 20
+    assert 300 / 60 <= len(renewed) <= 300 / 20 + 1
     assert {timedelta(seconds=60)} == set(renewed)
+    assert len(renewed) - 1 <= bench.runner.works[0].beats <= len(renewed)
+
+
+def test_a_store_that_hangs_holds_up_neither_the_end_of_a_lease_nor_a_time_limit(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    monkeypatch.setattr(bench.store, "renew_run", lambda *_, **__: go_on.wait(30))
+    monkeypatch.setattr("nessie_gc_core.services.schedule.conduct._LOOK_SECONDS", 0.005)
+    run = run_once(bench, None, step=0.05)
+    go_on.set()
+    assert (RunStatus.INTERRUPTED, 143) == (run.status, run.exit_code)
+    assert "its lease could not be renewed: the store does not answer" == run.error
 
 
 def test_a_run_whose_lease_is_lost_is_killed_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +115,33 @@ def test_a_run_ends_before_a_lease_that_cannot_be_renewed_expires(
     assert (RunStatus.INTERRUPTED, -9) == (run.status, run.exit_code)
     assert run.error == "its lease could not be renewed: the database is away"
     assert elapsed.seconds < 60
+
+
+def test_an_outcome_that_the_store_refuses_is_recorded_without_its_report(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = bench.store.finish_run
+
+    def small_only(schedule: str, run: JobRun, **named: Any) -> bool:
+        if run.report is not None:
+            raise StoreError("the report is too large")
+        return finish(schedule, run, **named)
+
+    monkeypatch.setattr(bench.store, "finish_run", small_only)
+    bench.runner.outcomes["nightly"] = [Outcome(exit_code=0, report='{"deleted": {"files": 3}}')]
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    (run,) = bench.runs()
+    assert (RunStatus.SUCCEEDED, {"deleted.files": 3}) == (run.status, run.numbers)
+
+
+def test_a_wrong_configuration_is_not_tried_again(bench: Bench) -> None:
+    run_once(bench, Outcome(exit_code=2, report='{"error": "no such option"}'), job={"retries": 5})
+    next_ = bench.job().next
+    assert next_ is not None
+    assert 1 == next_.attempt
 
 
 def test_an_outcome_waits_for_a_store_that_is_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,22 +172,37 @@ def test_a_scheduler_that_is_stopped_stops_its_runs_and_they_begin_again(bench: 
     assert (RunStatus.SUCCEEDED, stopped.occasion.due, 1) == (run.status, run.occasion.due, run.occasion.attempt)
 
 
-def test_a_scheduler_whose_store_is_away_looks_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    define, tries = bench.store.define_jobs, []
+def test_a_scheduler_whose_store_goes_away_looks_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    look, tries = bench.store.due_jobs, []
     scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
 
-    def away_once(*arguments: Any) -> None:
+    def away_once(*arguments: Any, **named: Any) -> object:
         tries.append(arguments)
         if len(tries) == 1:
             raise StoreError("the database is away")
-        define(*arguments)
         scheduler.stopping.set()
+        return look(*arguments, **named)
 
-    monkeypatch.setattr(bench.store, "define_jobs", away_once)
+    monkeypatch.setattr(bench.store, "due_jobs", away_once)
     monkeypatch.setattr("nessie_gc_core.services.schedule.scheduler.LOOK_SECONDS", 0.01)
     scheduler.run_forever()
     assert 2 == len(tries)
-    assert "nightly" == bench.job().name
+
+
+def test_a_scheduler_whose_store_was_never_there_says_so(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise StoreError("the database is away")
+
+    monkeypatch.setattr(bench.store, "define_jobs", away)
+    with pytest.raises(StoreError, match="the database is away"):
+        bench.scheduler({"nightly": {"cron": "@daily"}}).run_forever()
+
+
+def test_a_run_that_cannot_be_looked_after_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeWork, "wait", lambda *_: [].pop())
+    run = run_once(bench)
+    assert (RunStatus.FAILED, "pop from empty list") == (run.status, run.error)
+    assert [True] == bench.runner.works[0].stops
 
 
 # ---- outcomes -------------------------------------------------------------------------------------------

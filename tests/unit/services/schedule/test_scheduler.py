@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -11,9 +11,10 @@ import pytest
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.services.schedule.asking import pause, trigger
-from nessie_gc_core.services.schedule.scheduler import MOST_LOST
+from nessie_gc_core.services.schedule.conduct import MOST_LOST
+from nessie_gc_core.services.schedule.pool import Pool
 
-from .conftest import FAILED, HOUR, MIDNIGHT, Bench
+from .conftest import FAILED, HOUR, MIDNIGHT, Bench, Clock
 
 HOURLY = {"nightly": {"every": "PT1H"}}
 
@@ -166,6 +167,71 @@ def test_a_run_that_loses_its_scheduler_again_and_again_waits_until_it_is_due(be
     assert [RunStatus.INTERRUPTED] == [run.status for run in bench.runs()]
 
 
+def test_a_run_that_was_lost_begins_again_in_the_same_look_by_a_clock_that_runs(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    lost(bench)
+    scheduler.clock = Ticking(bench.clock)
+    assert [RunStatus.SUCCEEDED] == [run.status for run in scheduler.run_due()]
+
+
+class Ticking:
+    """A clock that is later each time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def __call__(self) -> datetime:
+        self.clock.pass_(seconds=1)
+        return self.clock()
+
+
+def test_a_scheduler_does_not_take_its_own_runs_for_lost(bench: Bench) -> None:
+    bench.store.clock = bench.clock
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    bench.clock.pass_(hours=1)
+    bench.runner.on_start = lambda: bench.clock.pass_(minutes=30)  # its lease expires, and nobody renews it
+    monitored = scheduler.run_due()
+    assert [RunStatus.SUCCEEDED] == [run.status for run in monitored]
+    assert [RunStatus.SUCCEEDED] == [run.status for run in bench.runs()]
+
+
+def test_after_a_store_was_away_nobody_is_lost_for_as_long_as_a_lease(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY, lease="PT2M")
+    seconds = [0.0]
+    scheduler.elapsed = lambda: seconds[0]
+    assert scheduler._knows_who_is_lost()
+    scheduler._away_at = 0.0
+    seconds[0] = 119
+    assert not scheduler._knows_who_is_lost()
+    seconds[0] = 121
+    assert scheduler._knows_who_is_lost()
+
+
+def test_a_scheduler_leaves_jobs_alone_that_another_file_defines(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = bench.scheduler({"nightly": {"every": "PT1H"}})
+    old.define()
+    new = bench.scheduler({"nightly": {"every": "PT24H"}})
+    new.define()
+    bench.clock.pass_(hours=24)
+    old._tend()
+    with Pool(1) as pool:
+        old._start_due(pool, bench.clock())
+        assert 0 == pool.running
+    assert "is another file, or an older one, used for the same schedule?" in caplog.text
+    assert 1 == len(new.run_due())
+
+
+def test_a_job_is_paused_without_touching_those_of_another_file(bench: Bench) -> None:
+    bench.scheduler(HOURLY).define()
+    other = bench.scheduler({"other": {"every": "PT1H"}})
+    pause(bench.store, other.definition, "other", paused=True, now=bench.clock())
+    assert {"nightly": False, "other": True} == {job.name: job.paused for job in bench.store.jobs("default")}
+
+
 # ---- people ---------------------------------------------------------------------------------------------
 def test_a_paused_job_does_not_run_and_runs_once_when_it_is_resumed(bench: Bench) -> None:
     scheduler = bench.scheduler(HOURLY)
@@ -225,13 +291,9 @@ def test_a_job_whose_timing_changed_is_due_as_it_says_now(bench: Bench) -> None:
 
 
 # ---- outcomes -------------------------------------------------------------------------------------------
-def test_old_outcomes_are_forgotten_but_the_newest_of_each_job(bench: Bench) -> None:
-    scheduler = bench.scheduler({**HOURLY, "yearly": {"cron": "@yearly"}}, keep="P2D")
-    trigger(bench.store, scheduler.definition, "yearly", at=bench.clock())
+def test_old_outcomes_are_forgotten(bench: Bench) -> None:
+    bench.scheduler(HOURLY, keep="P2D").define()
     for _ in range(5):
-        scheduler.run_due()
         bench.clock.pass_(days=1)
-    bench.scheduler({**HOURLY, "yearly": {"cron": "@yearly"}}, keep="P2D").run_due()
-    kept = bench.runs()
-    assert ["yearly"] == [run.job for run in kept if run.started == MIDNIGHT]
-    assert MIDNIGHT + timedelta(days=3) == min(run.started for run in kept if run.job == "nightly")
+        bench.scheduler(HOURLY, keep="P2D").run_due()
+    assert [MIDNIGHT + timedelta(days=day) for day in (3, 4, 5)] == [run.started for run in bench.runs()]

@@ -127,3 +127,9 @@ def test_a_window_that_is_none_is_refused(text: str) -> None:
 def test_a_week_without_a_free_time_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="covers the whole week"):
         quiet_until([QuietHours.read("00:00-00:00", BERLIN)], utc("2026-03-02 08:00"))
+
+
+def test_a_free_time_that_does_not_exist_in_one_week_is_waited_for() -> None:
+    texts = ("Mon-Sat 00:00-00:00", "Sun 00:00-02:00", "Sun 03:00-00:00")
+    windows = [QuietHours.read(text, BERLIN) for text in texts]
+    assert utc("2026-04-05 00:00") == quiet_until(windows, utc("2026-03-23 00:00"))

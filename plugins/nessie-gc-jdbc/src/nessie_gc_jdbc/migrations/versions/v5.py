@@ -34,13 +34,20 @@ def upgrade() -> None:
         Column("status", String(40), nullable=False),
         Column("started", BigInteger, nullable=False),
         Column("ended", BigInteger),
-        Column("lease_ends", BigInteger),
         Column("exit_code", Integer),
         Column("error_message", _text_type()),
         _text("host"),
         Column("process", BigInteger, nullable=False),
         _text("numbers"),
         Column("report", _text_type()),
+    )
+    _create(
+        "nessie_gc_run_leases",
+        Column("lease_key", _key_type(2), primary_key=True),
+        Column("run_id", String(36), nullable=False),
+        _text("job"),
+        Column("run_key", _key_type(3), nullable=False),
+        Column("ends", BigInteger, nullable=False),
     )
 
 
