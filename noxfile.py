@@ -24,8 +24,8 @@ AIRFLOW = "nessie-gc-airflow"
 """It needs Airflow, whose requirements would change what everything else is tested with: it has its own session."""
 PLUGINS = [distribution for distribution in DISTRIBUTIONS if distribution != AIRFLOW]
 """The plugins of Nessie GC."""
-AIRFLOW_PLUGINS = ("nessie-gc-iceberg-catalog", "nessie-gc-iceberg-files", "nessie-gc-jdbc")
-"""What the tests with Airflow collect a lake with."""
+AIRFLOW_PLUGINS = ("nessie-gc-iceberg-catalog", "nessie-gc-iceberg-files", "nessie-gc-jdbc", "nessie-gc-nessie")
+"""What the tests with Airflow collect a lake with, and what their example has options of."""
 DEMO_PLUGINS = ("nessie-gc-nessie", "nessie-gc-iceberg-files", "nessie-gc-memory")
 WAITING = ("tests/docs", "tests/integration")
 """Tests of the core that wait for servers, and for Spark, most of the time: the others run beside them."""

@@ -2,10 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
-
-ID = "/var/lib/nessie-gc/live-set.txt"
+from nessie_gc_airflow import NessieGcOperator
 
 with DAG(
     "nessie_gc",
@@ -13,20 +11,18 @@ with DAG(
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
-    default_args={"retries": 2, "retry_delay": timedelta(minutes=10)},
+    default_args={
+        "retries": 2,
+        "retry_delay": timedelta(minutes=10),
+        "config": "/etc/nessie-gc.toml",
+        "env": {"NESSIE_GC_REPOSITORY_OAUTH2_CLIENT_SECRET": "{{ conn.nessie.password }}"},
+    },
 ):
-    mark = BashOperator(
-        task_id="mark",
-        bash_command=f"nessie-gc mark --config /etc/nessie-gc.toml --write-live-set-id-to {ID}",
-        env={"NESSIE_GC_REPOSITORY_OAUTH2_CLIENT_SECRET": "{{ conn.nessie.password }}"},
-        append_env=True,
-    )
+    mark = NessieGcOperator(task_id="mark", service="mark", parameters={"default_cutoff": "P30D"})
     # A retry resumes the sweep.
-    sweep = BashOperator(
+    sweep = NessieGcOperator(
         task_id="sweep",
-        bash_command=f"nessie-gc sweep --config /etc/nessie-gc.toml -L {ID}"
-        " {{ '--resume' if ti.try_number > 1 else '' }}",
-        env={"NESSIE_GC_REPOSITORY_OAUTH2_CLIENT_SECRET": "{{ conn.nessie.password }}"},
-        append_env=True,
+        service="sweep",
+        parameters={"live_set_id": "{{ ti.xcom_pull('mark')['live_set_id'] }}", "dry_run": False},
     )
     mark >> sweep

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import time
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from airflow.dag_processing.dagbag import DagBag
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
@@ -51,13 +51,6 @@ class Ended:
     """The text of the exception in its log."""
 
 
-def write_dag(dag_id: str, arguments: Mapping[str, Any], *, class_: str = "NessieGcOperator") -> Path:
-    """A file with a DAG of one task, in the folder of the DAGs; gives its path."""
-    path = FOLDER / f"{dag_id}.py"
-    path.write_text(_SOURCE.format(dag_id=dag_id, class_=class_, task=TASK, arguments=dict(arguments)))
-    return path
-
-
 def run_task(dag_id: str, *, class_: str = "NessieGcOperator", **arguments: Any) -> Ended:
     """Runs a DAG of one task in this process, as ``dag.test()`` does."""
     return _run(dag_id, arguments, class_, in_worker=False)
@@ -69,21 +62,25 @@ def run_in_worker(dag_id: str, *, class_: str = "NessieGcOperator", **arguments:
 
 
 def _run(dag_id: str, arguments: Mapping[str, Any], class_: str, *, in_worker: bool) -> Ended:
-    path = write_dag(dag_id, arguments, class_=class_)
+    path = FOLDER / f"{dag_id}.py"
+    path.write_text(_SOURCE.format(dag_id=dag_id, class_=class_, task=TASK, arguments=dict(arguments)))
+    return run_file(path, in_worker=in_worker)[TASK]
+
+
+def run_file(path: Path, *, in_worker: bool = False) -> dict[str, Ended]:
+    """Runs the DAG of a file in the folder of the DAGs, and removes the file; what is left of each task."""
     try:
-        run = _dag_in(path).test(use_executor=in_worker)
-        return ended(dag_id, run.run_id)
+        dag = _dag_in(path)
+        run = dag.test(use_executor=in_worker)
+        return {task: ended(dag.dag_id, run.run_id, task) for task in dag.task_ids}
     finally:
         path.unlink()
 
 
 def _dag_in(path: Path) -> DAG:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    dag: DAG = module.dag
+    bag = DagBag(dag_folder=path)
+    assert {} == bag.import_errors
+    (dag,) = bag.dags.values()
     return dag
 
 
@@ -95,9 +92,9 @@ def mark_failed(dag_id: str, *, when: Path) -> None:
         session.execute(update(TaskInstance).filter_by(dag_id=dag_id).values(state="failed"))
 
 
-def ended(dag_id: str, run_id: str) -> Ended:
-    """What is left of the task of a run."""
-    mine = {"dag_id": dag_id, "run_id": run_id}
+def ended(dag_id: str, run_id: str, task_id: str) -> Ended:
+    """What is left of a task of a run."""
+    mine = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id}
     with create_session() as session:
         task = session.scalars(select(TaskInstance).filter_by(**mine)).one()
         values = session.scalars(select(XComModel).filter_by(**mine)).all()
