@@ -7,16 +7,21 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from airflow.dag_processing.dagbag import DagBag
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.sdk import DAG
 from airflow.utils.session import create_session
 from sqlalchemy import select, update
+
+if find_spec("airflow.dag_processing.dagbag") is not None:
+    from airflow.dag_processing.dagbag import DagBag
+else:  # before Airflow 3.2
+    from airflow.models.dagbag import DagBag  # type: ignore[no-redef]  # one of them is imported
 
 FOLDER = Path(os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
 LOGS = Path(os.environ["AIRFLOW__LOGGING__BASE_LOG_FOLDER"])

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from airflow.providers.common.compat.sdk import (
-    AirflowException,
-    AirflowFailException,
-    BaseOperator,
-    Context,
-    mask_secret,
-)
+from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseOperator, Context
+from airflow.sdk.log import mask_secret
 
 from nessie_gc_airflow.calls import Call, CallError, Result, Runner, may_be_secret, refuse_secrets
 from nessie_gc_airflow.child import Child
