@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
@@ -89,10 +91,24 @@ def _dag_in(path: Path) -> DAG:
     return dag
 
 
-def mark_failed(dag_id: str, *, when: Path) -> None:
+@contextmanager
+def meanwhile(*steps: Callable[[Event], None]) -> Iterator[None]:
+    """Runs steps beside the block; they are told when it is over."""
+    over = Event()
+    with ThreadPoolExecutor() as pool:
+        done = [pool.submit(step, over) for step in steps]
+        try:
+            yield
+        finally:
+            over.set()
+    for each in done:
+        each.result()
+
+
+def mark_failed(dag_id: str, when: Path, over: Event) -> None:
     """Does what the button does in Airflow's pages, as soon as there is a file."""
     while not when.exists():
-        time.sleep(0.1)
+        assert not over.wait(0.1), f"there was no {when}"
     with create_session() as session:
         session.execute(update(TaskInstance).filter_by(dag_id=dag_id).values(state="failed"))
 
@@ -106,7 +122,7 @@ def ended(dag_id: str, run_id: str, task_id: str) -> Ended:
         fields = session.scalars(select(RenderedTaskInstanceFields).filter_by(**mine)).all()
         report = next((XComModel.deserialize_value(each) for each in values if each.key == "return_value"), None)
         kept = [*(str(each.value) for each in values), *(str(each.rendered_fields) for each in fields)]
-    log = "".join(path.read_text() for path in sorted((LOGS / f"dag_id={dag_id}").rglob("*.log")))
+    log = log_of(dag_id)
     return Ended(
         state=task.state,
         tries=task.try_number,
@@ -115,6 +131,11 @@ def ended(dag_id: str, run_id: str, task_id: str) -> Ended:
         log=log,
         failure=_failure(log),
     )
+
+
+def log_of(dag_id: str) -> str:
+    """What a worker has logged so far."""
+    return "".join(path.read_text() for path in sorted((LOGS / f"dag_id={dag_id}").rglob("*.log")))
 
 
 def _failure(log: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,6 +46,13 @@ catalog_name = "prod"
         """Makes its manifests unreadable, so that nobody knows what it needs."""
         for manifest in (self.folder / "warehouse").rglob("*.avro"):
             manifest.write_bytes(b"?")
+
+    def block_the_table(self) -> Path:
+        """Makes one of its manifests a pipe, which whoever reads it waits for; gives its path."""
+        manifest = next((self.folder / "warehouse").rglob("*.avro"))
+        manifest.unlink()
+        os.mkfifo(manifest)
+        return manifest
 
     def close(self) -> None:
         """Closes the catalog."""

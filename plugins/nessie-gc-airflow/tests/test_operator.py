@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from threading import Event
 from uuid import UUID
 
 import psutil
 import pytest
-from dags import mark_failed, run_in_worker, run_task
+from dags import log_of, mark_failed, meanwhile, run_in_worker, run_task
 from lake import Lake
 from nessie_gc_airflow import NessieGcOperator
 
@@ -119,10 +122,8 @@ def test_s28_a_parameter_that_may_hold_a_secret_is_refused() -> None:
 @pytest.mark.usefixtures("api_server")
 def test_a_task_that_is_marked_as_failed_takes_its_child_along(tmp_path: Path) -> None:
     started, told = tmp_path / "started", tmp_path / "told"
-    with ThreadPoolExecutor() as pool:
-        marked = pool.submit(mark_failed, "killed", when=started)
+    with meanwhile(partial(mark_failed, "killed", started)):
         ended = run_in_worker("killed", service="gc", executable=_sleeper(tmp_path, started, told))
-        marked.result()
     assert ("failed", "SIGTERM") == (ended.state, told.read_text())
     assert not psutil.pid_exists(int(started.read_text()))
 
@@ -151,3 +152,39 @@ def test_airflow_lists_the_provider() -> None:
     command = [sys.executable, "-m", "airflow", "providers", "list", "--output", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
     assert "nessie-gc-airflow" in [provider["package_name"] for provider in json.loads(done.stdout)]
+
+
+@pytest.mark.usefixtures("api_server")
+def test_s15_a_sweep_in_the_worker_gives_its_lease_back_when_its_task_is_marked_as_failed(lake: Lake) -> None:
+    started, manifest = lake.folder / "started", lake.block_the_table()
+    with meanwhile(partial(mark_failed, "stopped", started), partial(_hold, manifest, started)):
+        ended = run_in_worker("stopped", service="gc", config=str(lake.config), parameters={"dry_run": False})
+    assert "failed" == ended.state
+    with Collector(config=lake.config) as collector:
+        (live_set,) = collector.live_sets.all()
+    assert "EXPIRY_FAILED" == live_set.status
+    assert "stopped, because Airflow ended the task" in ended.log
+
+
+def _hold(manifest: Path, started: Path, over: Event) -> None:
+    """Makes a file as soon as somebody reads the manifest, and gives it no content until the task is to end."""
+    with _writer(manifest, over):
+        started.touch()
+        while "Airflow ends the task" not in log_of("stopped") and not over.wait(0.1):
+            pass
+
+
+@contextmanager
+def _writer(pipe: Path, over: Event) -> Iterator[None]:
+    """The other end of a pipe, as soon as somebody reads it."""
+    while True:
+        try:
+            descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody does
+            assert not over.wait(0.1), "nobody read the manifest"
+        else:
+            break
+    try:
+        yield
+    finally:
+        os.close(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from nessie_gc_airflow.calls import Call, CallError, Result, Runner
 
 if TYPE_CHECKING:
     from nessie_gc_core import Collector
+
+log = logging.getLogger(__name__)
 
 _USAGE = 2
 """The exit code of an error that only another configuration mends."""
@@ -62,6 +65,7 @@ class InProcess(Runner):
         """
         if self._running:
             self._running = False  # once is enough
+            log.warning("Airflow ends the task: stopping when the reads under way have ended")
             raise StoppedError
 
 
