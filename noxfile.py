@@ -24,8 +24,6 @@ AIRFLOW = "nessie-gc-airflow"
 """It needs Airflow, whose requirements would change what everything else is tested with: it has its own session."""
 PLUGINS = [distribution for distribution in DISTRIBUTIONS if distribution != AIRFLOW]
 """The plugins of Nessie GC."""
-AIRFLOW_PLUGINS = ("nessie-gc-iceberg-catalog", "nessie-gc-iceberg-files", "nessie-gc-jdbc", "nessie-gc-nessie")
-"""What the tests with Airflow collect a lake with, and what their example has options of."""
 DEMO_PLUGINS = ("nessie-gc-nessie", "nessie-gc-iceberg-files", "nessie-gc-memory")
 WAITING = ("tests/docs", "tests/integration")
 """Tests of the core that wait for servers, and for Spark, most of the time: the others run beside them."""
@@ -119,7 +117,7 @@ def airflow(session: nox.Session) -> None:
     which = [f"apache-airflow=={version}"] if version else []
     tools = [need for group in ("test", "types") for need in GROUPS[group] if need.startswith(("pytest", "mypy"))]
     needs = [*which, *tools, *_own_test_needs(AIRFLOW)]
-    _install_editable(session, *needs, extras="local", plugins=(AIRFLOW, *AIRFLOW_PLUGINS))
+    _install_editable(session, *needs, extras="local", plugins=DISTRIBUTIONS)
     session.run("airflow", "version")
     _check_types_of(session, AIRFLOW)
     _pytest(session, AIRFLOW, f"plugins/{AIRFLOW}/")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import sys
 import threading
 from datetime import UTC, datetime, timedelta
@@ -9,7 +10,9 @@ import psutil
 import pytest
 from nessie_gc_airflow import child
 from nessie_gc_airflow.calls import Call, CallError
-from nessie_gc_airflow.child import Child, arguments, environment
+from nessie_gc_airflow.child import WITHOUT_DRY_RUN, Child, arguments, environment
+
+from nessie_gc_core.plugins import installed
 
 
 def test_parameters_are_options() -> None:
@@ -25,6 +28,7 @@ def test_parameters_are_options() -> None:
         "gc",
         "--json",
         "--config=/etc/nessie-gc.toml",
+        "--dry-run",
         "--min-age=86400.0",
         "--max-file-modification=2026-01-01T00:00:00+00:00",
         "--allow=s3://lake/a,b/",
@@ -47,7 +51,30 @@ def test_s28_settings_are_variables_which_other_users_of_the_machine_cannot_see(
         "NESSIE_GC_URI": "http://nessie/api/v2",
     }
     assert expected == environment(call, {"HOME": "/root", "PYTHONPATH": "/opt/airflow"})
-    assert ["gc", "--json"] == arguments(call)
+    assert ["gc", "--json", "--dry-run"] == arguments(call)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"dry_run": None}, {"dry_run": True}, {"dry_run": "true"}])
+def test_s21_a_dry_run_is_an_argument_since_a_wrapper_may_drop_variables(parameters: dict[str, object]) -> None:
+    assert ["a-service", "--json", "--dry-run"] == arguments(Call(service="a-service", parameters=parameters))
+
+
+def test_s21_only_an_explicit_word_leaves_that_argument_out() -> None:
+    assert ["gc", "--json"] == arguments(Call(service="gc", parameters={"dry_run": "False"}))
+
+
+def test_a_service_without_a_dry_run_is_not_asked_for_one() -> None:
+    assert ["health", "--json"] == arguments(Call(service="health"))
+    assert ["health", "--json", "--dry-run"] == arguments(Call(service="health", parameters={"dry_run": True}))
+
+
+def test_s21_the_services_that_are_not_asked_for_a_dry_run_have_none() -> None:
+    without = [
+        service
+        for service in installed().services.by_name().values()
+        if "dry_run" not in (field.name for field in dataclasses.fields(service.Parameters))
+    ]
+    assert WITHOUT_DRY_RUN == {name for service in without for name in (service.name, *service.aliases)}
 
 
 def test_s21_a_dry_run_is_asked_for_unless_the_call_says_otherwise() -> None:
@@ -64,7 +91,7 @@ def test_s21_a_worker_that_may_only_look_keeps_that() -> None:
 
 def test_a_parameter_that_is_false_is_a_variable_since_not_every_option_has_a_no() -> None:
     call = Call(service="gc", parameters={"by_table": False})
-    assert ["gc", "--json"] == arguments(call)
+    assert ["gc", "--json", "--dry-run"] == arguments(call)
     assert "false" == environment(call, {})["NESSIE_GC_BY_TABLE"]
 
 

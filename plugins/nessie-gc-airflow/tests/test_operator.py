@@ -34,6 +34,12 @@ def test_s21_without_a_word_about_deletion_xcom_has_the_report_of_a_dry_run(lake
     assert before == lake.files
 
 
+def test_s21_a_wrapper_that_drops_variables_makes_a_dry_run_too(lake: Lake) -> None:
+    wrapper = ["env", "-i", f"HOME={lake.folder}", EXECUTABLE]
+    ended = run_task("wrapped", service="gc", config=str(lake.config), executable=wrapper)
+    assert ("success", True, True) == (ended.state, ended.report["dry_run"], lake.garbage.exists())
+
+
 @PLACES
 def test_explicit_deletion_deletes(lake: Lake, place: dict[str, str]) -> None:
     before = lake.files

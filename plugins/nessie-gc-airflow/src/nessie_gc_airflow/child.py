@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 4.0
 """How long a child may take to end; Airflow itself kills the task five seconds after it asked it to end."""
+WITHOUT_DRY_RUN = frozenset({"explain", "health", "identify", "make-lake", "mark", "mark-live", "report", "what-if"})
+"""Services that delete nothing and have no ``--dry-run``; any other that lacks it needs ``dry_run=False``."""
 _USAGE = 2
 _OF_AIRFLOW = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 """What belongs to the environment of Airflow, and would mix up the other one."""
@@ -120,11 +122,16 @@ def _result(service: str, printed: bytes, exit_code: int) -> Result:
 def arguments(call: Call) -> list[str]:
     """The arguments for a call: a parameter that the service does not have is refused there.
 
+    A dry run is an argument: a program that stands for another, such as ``docker run``, may drop variables.
+
     Raises:
         CallError: a value cannot be written as text.
     """
+    given = call.checked
     found = [call.service, "--json", *([f"--config={call.config}"] if call.config is not None else [])]
-    for name, value in call.checked.items():
+    if not call.deletes and ("dry_run" in given or call.service not in WITHOUT_DRY_RUN):
+        found.append("--dry-run")
+    for name, value in given.items():
         if name != "dry_run" and value is not False:
             found += _option(name, value)
     return found
