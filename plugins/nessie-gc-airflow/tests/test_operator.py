@@ -17,8 +17,10 @@ import pytest
 from dags import log_of, mark_failed, meanwhile, run_in_worker, run_task
 from lake import Lake
 from nessie_gc_airflow import NessieGcOperator
+from nessie_gc_airflow.operators import SWEEPS
 
 from nessie_gc_core import Collector
+from nessie_gc_core.services.sweep import SweepService
 
 EXECUTABLE = str(Path(sys.executable).with_name("nessie-gc"))
 PLACES = pytest.mark.parametrize("place", [{}, {"executable": EXECUTABLE}], ids=["worker", "executable"])
@@ -88,6 +90,19 @@ def test_s15_a_retry_of_a_sweep_resumes_it(lake: Lake, place: dict[str, str]) ->
     ended = run_task("resumed", service="sweep", config=str(lake.config), parameters=parameters, retries=1, **place)
     assert ("success", 2) == (ended.state, ended.tries)
     assert not lake.garbage.exists()
+
+
+def test_a_sweep_that_ended_is_not_tried_again_because_it_could_not_be_resumed(lake: Lake) -> None:
+    lake.break_the_table()
+    with Collector(config=lake.config) as collector:
+        live_set = str(collector.mark().live_set_id)
+    parameters = {"live_set_id": live_set, "dry_run": False}
+    ended = run_task("left", service="sweep", config=str(lake.config), parameters=parameters, retries=2)
+    assert ("failed", 1, live_set) == (ended.state, ended.tries, ended.report["live_set_id"])
+
+
+def test_the_sweep_is_known_by_all_its_names() -> None:
+    assert SWEEPS == {SweepService.name, *SweepService.aliases}
 
 
 def _killed_in_its_sweep(lake: Lake) -> str:

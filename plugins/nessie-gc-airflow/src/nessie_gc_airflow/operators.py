@@ -11,7 +11,7 @@ from nessie_gc_airflow.calls import Call, CallError, Result
 from nessie_gc_airflow.reports import what_failed
 from nessie_gc_airflow.running import Running, failure_of
 
-_SWEEPS = frozenset({"sweep", "expire"})
+SWEEPS = frozenset({"sweep", "expire"})
 """The names of the service that resumes, and that cannot run again on a live set that it is through with."""
 
 
@@ -85,7 +85,7 @@ class NessieGcOperator(Running, BaseOperator):
             raise failure_of(error) from None
         if result.exit_code and self.fail_on_incomplete:
             self._push(result, context)
-            may_retry = call.service not in _SWEEPS  # only a sweep that did not end can be resumed
+            may_retry = call.service not in SWEEPS  # only a sweep that did not end can be resumed
             raise failure_of(CallError(what_failed(call.service, result.report), may_retry=may_retry))
         if call.deletes and result.report.get("dry_run") is True:
             self._push(result, context)
@@ -95,7 +95,7 @@ class NessieGcOperator(Running, BaseOperator):
     def _call(self, context: Context) -> Call:
         """The call; a retry of a sweep resumes it."""
         call = self.call_of(self.service, self.parameters, context)
-        again = call.service in _SWEEPS and context["ti"].try_number > 1
+        again = call.service in SWEEPS and context["ti"].try_number > 1
         if not again or call.parameters.get("resume") is not None:
             return call
         return self.call_of(self.service, {**self.parameters, "resume": True}, context)
