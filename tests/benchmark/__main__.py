@@ -24,7 +24,7 @@ from pathlib import Path
 
 from lakes import CommittedLake, commit_lake
 
-from benchmark import autotag, computed, deletions, identify, internal, live_sets, manifests, mark
+from benchmark import autotag, computed, deletions, identify, internal, live_sets, manifests, mark, schedules
 from benchmark.measuring import CommandFailedError
 from benchmark.places import DISK, Bucket, Place
 from benchmark.runs import GcRun, RunResult, fastest, missing_files, read_once, run_gc
@@ -42,6 +42,7 @@ OTHERS: dict[str, Callable[[Sequence[str]], int]] = {
     "live-sets": live_sets.main,
     "manifests": partial(manifests.main, "manifests"),
     "mark": mark.main,
+    "schedules": schedules.main,
 }
 """Benchmarks of other commands, by the word that asks for them."""
 

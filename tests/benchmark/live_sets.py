@@ -24,7 +24,7 @@ from nessie_gc_core.model.live_sets import FileDeletion
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
 from nessie_gc_core.testing.servers import MariaDbServer, PostgresServer
 
-_DATABASES = ("sqlite", "postgresql", "mariadb")
+DATABASES = ("sqlite", "postgresql", "mariadb")
 _TABLES = 10_000
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -35,18 +35,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--versions", type=int, default=1_000_000, help="of contents; default: 1000000")
     parser.add_argument("--deletions", type=int, help="deferred ones; default: as many")
     parser.add_argument("--folder", help="where SQLite's file is made; default: the temporary folder")
-    parser.add_argument("--database", action="append", choices=_DATABASES, help="may be repeated; default: all")
+    parser.add_argument("--database", action="append", choices=DATABASES, help="may be repeated; default: all")
     given = parser.parse_args(arguments)
     deletions = given.versions if given.deletions is None else given.deletions
     right = True
-    for database in given.database or _DATABASES:
-        with _url(database, given.folder) as url, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    for database in given.database or DATABASES:
+        with (
+            empty_database(database, given.folder) as url,
+            ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+        ):
             right &= pool.submit(_measure, database, url, given.versions, deletions).result()
     return 0 if right else 1
 
 
 @contextmanager
-def _url(database: str, folder: str | None) -> Iterator[str]:
+def empty_database(database: str, folder: str | None) -> Iterator[str]:
     """An empty database of each kind."""
     if database == "sqlite":
         with tempfile.TemporaryDirectory(dir=folder) as place:
