@@ -175,3 +175,14 @@ def test_log_lines_are_json_objects_on_request(run: Run, monkeypatch: pytest.Mon
         assert {"time", "level", "logger", "live_set", "message", "job"} == set(line)
         assert "nightly" == line["job"]
         assert datetime.fromisoformat(line["time"]) >= NOW
+
+
+def test_a_page_is_written_to_a_file_or_to_standard_output(run: Run, home: Path) -> None:
+    assert "wrote schedule.html\n" == run("schedule", "page").stdout
+    assert "wrote schedule.html\n" == run("schedule", "page").stdout, "the next one replaces it"
+    written = (home / "schedule.html").read_text()
+    assert written.startswith("<!DOCTYPE html>")
+    assert run("schedule", "page", "-O", "-").stdout.startswith("<!DOCTYPE html>")
+    assert "cannot write no/folder.html: No such file or directory" == one_line(
+        run("schedule", "page", "-O", "no/folder.html")
+    )

@@ -1,0 +1,144 @@
+"""The commands that tell what became of a schedule: ``schedule history`` and ``schedule page``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import islice
+from pathlib import Path
+from uuid import UUID
+
+import click
+from rich.table import Table
+from rich.text import Text as Cell
+
+from nessie_gc_core.cli.command import Call, GcOption
+from nessie_gc_core.cli.output import print_json, print_json_stream, say
+from nessie_gc_core.cli.piped import PIPE
+from nessie_gc_core.cli.schedule_opened import SECTION, OpenedSchedule, open_schedule
+from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
+from nessie_gc_core.cli.stores import open_store
+from nessie_gc_core.cli.values import Duration, Text, Texts
+from nessie_gc_core.connectors import SupportsQuarantine
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.services.schedule.history import plain_run
+from nessie_gc_core.services.schedule.page.figures import figures_of
+from nessie_gc_core.services.schedule.page.render import render_schedule
+
+_SHOWN_RUNS = 20
+"""So many runs are listed unless more are asked for."""
+
+
+def page(call: Call) -> int:
+    """Write a page about the schedule: what is due, what ran, what failed and why, what was reclaimed.
+
+    It is one HTML file without scripts, and needs the extra 'report'.
+    """
+    path = call.text("output_file") or "schedule.html"
+    with open_schedule(call) as opened, open_store(call) as live_sets:
+        held = live_sets.quarantines() if isinstance(live_sets, SupportsQuarantine) else ()
+        figures = figures_of(opened.store, opened.name, now=utc_now(), quarantines=held)
+    text = render_schedule(figures, call.zone() or UTC)
+    if path == PIPE:
+        click.echo(text)
+        return 0
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise NessieGcError(f"cannot write {path}: {error.strerror or error}") from error
+    if call.session.as_json:
+        print_json({"file": path})
+    else:
+        say(f"wrote {path}")
+    return 0
+
+
+# ---- history ------------------------------------------------------------------------------------------
+def history(call: Call) -> int:
+    """Show the runs of the schedule, latest first, or one run with its report."""
+    with open_schedule(call) as opened:
+        if (named := call.text("run")) is not None:
+            return _show_run(call, opened, named)
+        since = call.context.params.get("since")
+        runs = opened.store.runs(
+            opened.name,
+            jobs=call.texts("job"),
+            statuses=[RunStatus(status.upper()) for status in call.texts("run_status")],
+            since=None if since is None else datetime.now(UTC) - since,
+        )
+        some = islice(runs, call.number("limit") or (None if call.session.as_json else _SHOWN_RUNS))
+        if call.session.as_json:
+            print_json_stream({"schedule": opened.name}, {"runs": map(plain_run, some)})
+            return 0
+        found = list(some)
+    if found:
+        print_table(runs_table(found, call.zone()))
+    else:
+        say("there are no such runs")
+    return 0
+
+
+def _show_run(call: Call, opened: OpenedSchedule, named: str) -> int:
+    found = opened.store.run(opened.name, _id_of(named))
+    if found is None:
+        raise ConfigurationError(f"there is no run {named}; 'nessie-gc schedule history' lists them")
+    print_json(plain_run(found))
+    return 0
+
+
+def _id_of(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise ConfigurationError(f"`run` {text!r} is not the id of a run") from error
+
+
+def runs_table(runs: Iterable[JobRun], zone: tzinfo | None) -> Table:
+    """A row for each run."""
+    table = plain_table("run", "job", "status", "due", "started", "took", "error")
+    table.columns[0].no_wrap, table.columns[0].min_width = True, 36
+    for each in runs:
+        took: timedelta | None = None if each.ended is None else each.ended - each.started
+        table.add_row(
+            str(each.id),
+            Cell(shown(each.job)),
+            each.status.value,
+            shown_time(each.occasion.due, zone),
+            shown_time(each.started, zone),
+            shown_duration(took),
+            Cell(shown(each.error or "")),
+        )
+    return table
+
+
+PAGE = GcOption(
+    "--output-file",
+    "-O",
+    type=Text(),
+    metavar="FILE",
+    help="Write to this file, which is replaced; '-' is standard output (default: schedule.html).",
+)
+HISTORY = (
+    GcOption("--job", section=SECTION, type=Texts(), multiple=True, metavar="JOB", help="Only runs of this job."),
+    GcOption(
+        "--run-status",
+        section=SECTION,
+        type=click.Choice([status.value for status in RunStatus], case_sensitive=False),
+        multiple=True,
+        help="Only runs with this status (repeatable).",
+    ),
+    GcOption(
+        "--since", section=SECTION, type=Duration(), metavar="DURATION", help="Only runs that started since, as P7D."
+    ),
+    GcOption(
+        "--limit",
+        section=SECTION,
+        type=click.IntRange(min=1),
+        metavar="N",
+        help=f"Only the latest N runs (default: {_SHOWN_RUNS}; with --json, all).",
+    ),
+    GcOption("--run", section=SECTION, type=Text(), metavar="ID", help="Show this run with its report, as JSON."),
+)

@@ -1,0 +1,115 @@
+"""The page of a schedule."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, timedelta
+from html.parser import HTMLParser
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from nessie_gc_core.model.quarantine import HeldState, Quarantine
+from nessie_gc_core.services.schedule.outcome import Outcome
+from nessie_gc_core.services.schedule.page.figures import DAYS, ScheduleFigures, figures_of
+from nessie_gc_core.services.schedule.page.render import render_schedule
+
+from .conftest import FAILED, MIDNIGHT, Bench
+
+EVIL = "<script>alert(1)</script>\x1b[31m"
+
+
+class Seen(HTMLParser):
+    """The text of a page outside of its style, its elements, and their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.text, self.elements, self.attributes = "", list[str](), list[tuple[str, str | None]]()
+        self._in_style = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes += attrs
+        self._in_style = tag == "style"
+        self.text += " "
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_style = False
+        self.text += " "
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self._in_style else data
+
+
+@pytest.fixture
+def figures(bench: Bench) -> ScheduleFigures:
+    """A job that failed yesterday, and deleted 3 MB today."""
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}, EVIL: {"cron": "@yearly"}})
+    done = Outcome(exit_code=0, report='{"deleted": {"files": 3, "bytes": 3145728}}')
+    bench.runner.outcomes["nightly"] = [replace(FAILED, report='{"error": "it failed: ' + "<b>" + '"}'), done]
+    scheduler.define()
+    for _ in range(2):
+        bench.clock.pass_(days=1)
+        scheduler.run_due()
+    held = Quarantine(
+        repository="r",
+        live_set_id=UUID(int=1),
+        place="s3://held/",
+        state=HeldState.HELD,
+        until=MIDNIGHT + timedelta(days=9),
+        files=7,
+        bytes=2048,
+    )
+    return figures_of(bench.store, "default", now=bench.clock(), quarantines=[held])
+
+
+def test_figures_are_those_of_the_last_days(figures: ScheduleFigures) -> None:
+    *earlier, yesterday, today = figures.days
+    assert DAYS - 2 == len(earlier)
+    assert [(1, 1, 0), (1, 0, 3145728)] == [(day.runs, day.bad, day.reclaimed) for day in (yesterday, today)]
+    assert (3145728, 3145728, 0, 0) == (figures.reclaimed, figures.most_reclaimed, figures.running, figures.overdue)
+    assert ["SUCCEEDED", "FAILED"] == [run.status.value for run in figures.latest]
+    assert ["FAILED"] == [run.status.value for run in figures.bad]
+
+
+def test_a_page_says_what_is_due_what_failed_and_what_was_reclaimed(figures: ScheduleFigures) -> None:
+    text = " ".join(Seen(render_schedule(figures)).text.split())
+    for expected in (
+        "0 0 * * * (at 00:00 every day, UTC) 2026-03-05 00:00 waiting SUCCEEDED",
+        "Went wrong 1 of 2 runs in 30 days",
+        "Reclaimed 3.0 MiB in 30 days",
+        "In quarantine 2.0 KiB 7 files",
+        "nightly FAILED 2026-03-03 00:00 2026-03-03 00:00 0 s it failed: <b>",
+        "s3://held/ HELD 2026-03-11 00:00 7 2.0 KiB",
+    ):
+        assert expected in text
+
+
+def test_text_from_data_is_text_and_a_page_needs_nothing_else(figures: ScheduleFigures) -> None:
+    page = render_schedule(figures)
+    seen = Seen(page)
+    assert "script" not in seen.elements
+    assert "<script>alert(1)</script>\\x1b[31m" in seen.text
+    assert [] == re.findall(r"https?://|url\(|@import", page)
+    assert {"src", "href", "onclick"}.isdisjoint({name for name, _ in seen.attributes})
+
+
+def test_times_are_those_of_a_zone(figures: ScheduleFigures) -> None:
+    assert "2026-03-05 01:00" in render_schedule(figures, ZoneInfo("Europe/Berlin"))
+
+
+def test_jobs_that_should_have_started_long_ago_are_a_notice(bench: Bench) -> None:
+    bench.scheduler({"nightly": {"every": "PT1H"}}).define()
+    now = MIDNIGHT + timedelta(hours=1, minutes=9)
+    for minutes, expected in ((0, 0), (2, 1)):
+        figures = figures_of(bench.store, "default", now=now + timedelta(minutes=minutes))
+        assert expected == figures.overdue
+        assert bool(expected) is ("Is a scheduler running?" in render_schedule(figures))
+
+
+def test_a_page_of_nothing_is_a_page(bench: Bench) -> None:
+    page = render_schedule(figures_of(bench.store, "default", now=MIDNIGHT.astimezone(UTC)))
+    assert "No run has started in 30 days." in page
