@@ -30,14 +30,17 @@ def standard_error() -> Console:
 
 
 class _LiveSetId(logging.Filter):
-    """Adds the live set of the run to each line."""
+    """Adds the live set of the run to each line, after the name of its job if it is a scheduled run."""
 
     def __init__(self, report: GcReport) -> None:
         super().__init__()
         self._report = report
+        self._job = os.environ.get(JOB_VARIABLE)
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.live_set = self._report.live_set_id or "-"
+        job = "" if self._job is None else f"{shown(self._job)} "
+        record.of = f"{job}{record.live_set}"
         return True
 
 
@@ -139,10 +142,10 @@ def logging_to(
     elif console.is_terminal:
         handler = RichHandler(console=console, show_path=False, show_time=False, markup=False)
         handler.highlighter = NullHighlighter()
-        handler.setFormatter(_ShownFormatter("[%(live_set)s] %(message)s"))
+        handler.setFormatter(_ShownFormatter("[%(of)s] %(message)s"))
     else:
         handler = logging.StreamHandler(console.file)
-        handler.setFormatter(_ShownFormatter("%(asctime)s %(levelname)s [%(live_set)s] %(name)s: %(message)s"))
+        handler.setFormatter(_ShownFormatter("%(asctime)s %(levelname)s [%(of)s] %(name)s: %(message)s"))
     live_set_id, folding = _LiveSetId(report), Folding()
     handler.addFilter(live_set_id)
     if folds:

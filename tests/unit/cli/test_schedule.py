@@ -177,6 +177,14 @@ def test_log_lines_are_json_objects_on_request(run: Run, monkeypatch: pytest.Mon
         assert datetime.fromisoformat(line["time"]) >= NOW
 
 
+def test_log_lines_of_a_scheduled_run_begin_with_its_job(run: Run) -> None:
+    env = {"NESSIE_GC_SCHEDULED_JOB": "nightly", "NESSIE_GC_SCHEDULED_DIGEST": digest_of("nightly")}
+    made = run("gc", "--repository", "memory", "--engine", "local", "--dry-run", env=env)
+    lines = made.stderr.splitlines()
+    assert lines
+    assert [] == [line for line in lines if " [nightly " not in line]
+
+
 def test_a_page_is_written_to_a_file_or_to_standard_output(run: Run, home: Path) -> None:
     assert "wrote schedule.html\n" == run("schedule", "page").stdout
     assert "wrote schedule.html\n" == run("schedule", "page").stdout, "the next one replaces it"
