@@ -38,9 +38,8 @@ class _LiveSetId(logging.Filter):
         self._job = os.environ.get(JOB_VARIABLE)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.live_set = self._report.live_set_id or "-"
-        job = "" if self._job is None else f"{shown(self._job)} "
-        record.of = f"{job}{record.live_set}"
+        record.live_set = live_set = self._report.live_set_id or "-"
+        record.of = live_set if self._job is None else f"{shown(self._job)} {live_set}"
         return True
 
 
