@@ -19,7 +19,7 @@ from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import SETTINGS, Call, GcArgument, GcCommand, GcOption
 from nessie_gc_core.cli.output import print_json, say
 from nessie_gc_core.cli.schedule_opened import SECTION, open_schedule
-from nessie_gc_core.cli.schedule_told import HISTORY, PAGE, history, page, runs_table
+from nessie_gc_core.cli.schedule_told import HISTORY, PAGE, history, page, runs_table, serving_page
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_time
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.config.environment import variable_of
@@ -69,7 +69,8 @@ def run(call: Call) -> int:
         try:
             with _stopped_by_signals(scheduler.stopping):
                 if not once:
-                    scheduler.run_forever()
+                    with serving_page(call, opened):
+                        scheduler.run_forever()
                     return 0
                 ended = scheduler.run_due()
         finally:

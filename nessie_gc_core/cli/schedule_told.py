@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from uuid import UUID
@@ -19,7 +22,7 @@ from nessie_gc_core.cli.schedule_opened import SECTION, OpenedSchedule, open_sch
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
 from nessie_gc_core.cli.stores import open_store
 from nessie_gc_core.cli.values import Duration, Text, Texts
-from nessie_gc_core.connectors import SupportsQuarantine
+from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import shown
@@ -27,6 +30,9 @@ from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.schedule.history import plain_run
 from nessie_gc_core.services.schedule.page.figures import figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
+from nessie_gc_core.services.schedule.page.serve import PageServer
+
+log = logging.getLogger(__name__)
 
 _SHOWN_RUNS = 20
 """So many runs are listed unless more are asked for."""
@@ -39,9 +45,7 @@ def page(call: Call) -> int:
     """
     path = call.text("output_file") or "schedule.html"
     with open_schedule(call) as opened, open_store(call) as live_sets:
-        held = live_sets.quarantines() if isinstance(live_sets, SupportsQuarantine) else ()
-        figures = figures_of(opened.store, opened.name, now=utc_now(), quarantines=held)
-    text = render_schedule(figures, call.zone() or UTC)
+        text = page_of(opened, live_sets, call.zone())
     if path == PIPE:
         click.echo(text)
         return 0
@@ -57,6 +61,34 @@ def page(call: Call) -> int:
 
 
 # ---- history ------------------------------------------------------------------------------------------
+def page_of(opened: OpenedSchedule, live_sets: LiveSetStore, zone: tzinfo | None) -> str:
+    """The page of a schedule, with what is in quarantine."""
+    held = live_sets.quarantines() if isinstance(live_sets, SupportsQuarantine) else ()
+    return render_schedule(figures_of(opened.store, opened.name, now=utc_now(), quarantines=held), zone or UTC)
+
+
+@contextmanager
+def serving_page(call: Call, opened: OpenedSchedule) -> Iterator[None]:
+    """Serves the page meanwhile, if the settings say so.
+
+    Raises:
+        ConfigurationError: it cannot be served.
+    """
+    settings = opened.definition.settings
+    if settings.page_port is None:
+        yield
+        return
+    with open_store(call) as live_sets:
+        make = partial(page_of, opened, live_sets, call.zone())
+        make()  # what is missing is said at once
+        server = PageServer(make, host=settings.page_host, port=settings.page_port, names=settings.page_names)
+        log.info("the page is served at http://%s:%d/", settings.page_host, server.port)
+        try:
+            yield
+        finally:
+            server.close()
+
+
 def history(call: Call) -> int:
     """Show the runs of the schedule, latest first, or one run with its report."""
     with open_schedule(call) as opened:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 import psutil
 import pytest
 from cli_runs import go_home
+
+from nessie_gc_core.testing.servers import free_ports
 
 LAKE = """
 engine = "local"
@@ -136,6 +139,29 @@ def test_a_run_whose_scheduler_is_frozen_ends_before_its_lease_does(
     until(lambda: runs_of(second))
     assert ["RUNNING", "INTERRUPTED"] == [each["status"] for each in history(start)]
     os.kill(first.pid, signal.SIGKILL)
+
+
+def test_a_scheduler_serves_its_page_and_metrics_until_it_is_stopped(
+    home: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    page, metrics = free_ports(2)
+    (home / "nessie-gc.toml").write_text(
+        LONG.replace("[schedule]", f"[schedule]\npage-port = {page}\nmetrics-port = {metrics}")
+    )
+    scheduler = start("run")
+
+    def got(address: str) -> str:
+        try:
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            return ""
+
+    until(lambda: got(f"http://127.0.0.1:{page}/"))
+    assert '<th scope="row">long</th><td>make-lake</td>' in got(f"http://127.0.0.1:{page}/")
+    assert 'nessie_gc_schedule_store_up{schedule="default"} 1.0' in got(f"http://127.0.0.1:{metrics}/metrics")
+    scheduler.terminate()
+    assert 0 == scheduler.wait(30)
 
 
 def test_a_job_whose_service_was_uninstalled_fails_with_what_to_install(

@@ -50,6 +50,11 @@ class ScheduleSettings(ConnectorOptions):
         None, minimum=0, maximum=65_535, help="Serve metrics for Prometheus at this port; 0: any (default: none)."
     )
     metrics_host: str = option("127.0.0.1", help="Address of this machine at which metrics are served.")
+    page_port: int | None = option(
+        None, minimum=0, maximum=65_535, help="Serve the page of the schedule at this port; 0: any (default: none)."
+    )
+    page_host: str = option("127.0.0.1", help="Address of this machine at which the page is served.")
+    page_names: Sequence[str] = option((), help="More host names by which the page may be asked for.")
     metrics_push: str | None = secret(help="Address of a Pushgateway, to which metrics are pushed at the end.")
 
 

@@ -1,0 +1,129 @@
+"""Serves the page of a schedule from its scheduler: one page, to be read, by default on loopback only."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.times import Elapsed, elapsed_seconds
+
+log = logging.getLogger(__name__)
+
+KEPT_SECONDS = 10.0
+"""The page is made again when it is asked for and older than this."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_TIMEOUT_SECONDS = 10.0
+"""How long a client has for its request."""
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class PageServer:
+    """Answers ``GET /`` with the page, and everything else with an error."""
+
+    def __init__(
+        self,
+        make: Callable[[], str],
+        *,
+        host: str,
+        port: int,
+        names: Collection[str] = (),
+        elapsed: Elapsed = elapsed_seconds,
+    ) -> None:
+        """Begins to serve, in threads of its own.
+
+        Args:
+            make: makes the page; called by one thread at a time.
+            host: the address of this machine.
+            port: the port; 0: any.
+            names: more names of the host by which it may be asked for; others are refused, so that a page from
+                elsewhere cannot read this one through a name that its owner points here.
+            elapsed: seconds that passed.
+
+        Raises:
+            ConfigurationError: the port is taken, or the host has another name.
+        """
+        self._make, self._elapsed = make, elapsed
+        self._names = {name.lower() for name in (host, *names, *_LOOPBACK)}
+        self._lock = threading.Lock()
+        self._page: tuple[float, bytes] | None = None
+        try:
+            self._server = ThreadingHTTPServer((host, port), self._handler())
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot serve the page at {host}:{port}: {error.strerror or error}; choose another `page-port`"
+            ) from error
+        self.port = self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def answer(self, target: str, host: str) -> tuple[HTTPStatus, bytes]:
+        """What a request gets: its target and its ``Host``."""
+        if _name_of(host) not in self._names:
+            return HTTPStatus.MISDIRECTED_REQUEST, b"unknown host; allow its name with `page-names`\n"
+        if urlsplit(target).path != "/":
+            return HTTPStatus.NOT_FOUND, b"there is only one page, at /\n"
+        try:
+            return HTTPStatus.OK, self._current()
+        except NessieGcError as error:
+            log.error("the page cannot be made: %s", one_line(error))
+            return HTTPStatus.SERVICE_UNAVAILABLE, b"the page cannot be made; see the log of the scheduler\n"
+
+    def _current(self) -> bytes:
+        with self._lock:
+            if self._page is None or self._elapsed() - self._page[0] > KEPT_SECONDS:
+                self._page = self._elapsed(), self._make().encode()
+            return self._page[1]
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            server_version, sys_version = "nessie-gc", ""
+            timeout = _TIMEOUT_SECONDS
+
+            def do_GET(self) -> None:
+                self._send(body=True)
+
+            def do_HEAD(self) -> None:
+                self._send(body=False)
+
+            def _send(self, *, body: bool) -> None:
+                status, content = outer.answer(self.path, self.headers.get("Host", ""))
+                kind = "text/html" if status is HTTPStatus.OK else "text/plain"
+                self.send_response(status)
+                headers = {**_HEADERS, "Content-Type": f"{kind}; charset=utf-8", "Content-Length": str(len(content))}
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                if body:
+                    self.wfile.write(content)
+
+            def log_message(self, format: str, *args: object) -> None:
+                log.debug("page: %s", format % args)
+
+        return Handler
+
+
+def _name_of(host: str) -> str:
+    """The name in a ``Host`` header, without the port."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""

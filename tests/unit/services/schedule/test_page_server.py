@@ -1,0 +1,99 @@
+"""The page as the scheduler serves it."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_core.services.schedule.page.serve import KEPT_SECONDS, PageServer
+
+made: list[str] = []
+
+
+@pytest.fixture
+def seconds() -> list[float]:
+    return [0.0]
+
+
+@pytest.fixture
+def server(seconds: list[float]) -> Iterator[PageServer]:
+    made.clear()
+
+    def make() -> str:
+        made.append("page")
+        return f"<p>page {len(made)}</p>"
+
+    server = PageServer(make, host="127.0.0.1", port=0, names=["gc.example"], elapsed=lambda: seconds[0])
+    yield server
+    server.close()
+
+
+def ask(server: PageServer, target: str = "/", host: str | None = None, method: str = "GET") -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.putrequest(method, target, skip_host=True)
+    connection.putheader("Host", f"127.0.0.1:{server.port}" if host is None else host)
+    connection.endheaders()
+    answer = connection.getresponse()
+    found = answer.status, answer.read().decode()
+    connection.close()
+    return found
+
+
+def test_the_page_is_made_when_it_is_asked_for_but_not_for_each(server: PageServer, seconds: list[float]) -> None:
+    assert [(200, "<p>page 1</p>")] * 3 == [ask(server, target) for target in ("/", "/?x=1", "//")]
+    seconds[0] += KEPT_SECONDS + 1
+    assert (200, "<p>page 2</p>") == ask(server)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8080", "gc.example:443"])
+def test_it_is_served_under_the_names_of_the_host(server: PageServer, host: str) -> None:
+    assert 200 == ask(server, host=host)[0]
+
+
+@pytest.mark.parametrize(
+    "host", ["", "evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "[::1", "a b"]
+)
+def test_another_host_is_refused_and_no_page_is_made(server: PageServer, host: str) -> None:
+    assert (421, []) == (ask(server, host=host)[0], made)
+
+
+@pytest.mark.parametrize("target", ["/x", "/../etc/passwd", "/%2e%2e/", "http://evil.example/x", "/index.html"])
+def test_an_odd_path_is_not_found(server: PageServer, target: str) -> None:
+    assert (404, []) == (ask(server, target)[0], made)
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 501), ("DELETE", 501), ("PUT", 501)])
+def test_it_can_only_be_read(server: PageServer, method: str, status: int) -> None:
+    assert (status, True) == (ask(server, method=method)[0], method != "HEAD" or "" == ask(server, method=method)[1])
+
+
+def test_it_loads_nothing_and_is_kept_nowhere(server: PageServer) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=10) as answer:
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert ("no-store", "nosniff", "text/html; charset=utf-8") == tuple(
+        headers[name] for name in ("cache-control", "x-content-type-options", "content-type")
+    )
+
+
+def test_a_store_that_is_away_is_a_line_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
+    def make() -> str:
+        raise StoreError("cannot reach postgresql://me@db/x")
+
+    server = PageServer(make, host="127.0.0.1", port=0)
+    with pytest.raises(urllib.error.HTTPError, match="503") as refused:
+        urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=10)
+    assert b"the page cannot be made; see the log of the scheduler\n" == refused.value.read()
+    refused.value.close()
+    server.close()
+    assert "cannot reach postgresql://me@db/x" in caplog.text
+
+
+def test_a_port_that_is_taken_is_said_to_be(server: PageServer) -> None:
+    with pytest.raises(ConfigurationError, match=f"cannot serve the page at 127.0.0.1:{server.port}: Address already"):
+        PageServer(str, host="127.0.0.1", port=server.port)
