@@ -75,13 +75,14 @@ def run(call: Call) -> int:
                 ended = scheduler.run_due()
         finally:
             listeners.close(seconds=_LISTENERS_SECONDS)
-    exit_code = 1 if any(each.status in _BAD for each in ended) else 0
+    was_stopped = scheduler.stopping.is_set()
+    exit_code = 1 if was_stopped or any(each.status in _BAD for each in ended) else 0
     if call.session.as_json:
         print_json({"runs": [plain_run(each) for each in ended], "exit_code": exit_code})
     elif ended:
         print_table(runs_table(ended, call.zone()))
     else:
-        say("nothing is due")
+        say("it was stopped before anything was run" if was_stopped else "nothing was run: nothing is due")
     return exit_code
 
 

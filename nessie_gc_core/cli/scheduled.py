@@ -10,6 +10,7 @@ import threading
 import time
 
 from nessie_gc_core.config.environment import JOB_VARIABLE, LEASE_VARIABLE
+from nessie_gc_core.model.times import elapsed_seconds
 
 ASK_AT, KILL_AT = 0.6, 0.9
 """At which shares of a lease that is not renewed a run is asked to end, and is killed."""
@@ -21,23 +22,27 @@ def end_with_scheduler() -> None:
     """Lets this process end when its scheduler is gone or says nothing for too long, if it has one.
 
     The scheduler holds the other end of standard input, so that the system closes it whatever ends the scheduler. It
-    writes a byte there each time that it has renewed the lease of the run.
+    writes a line there each time that it has renewed the lease of the run: since when it has the new one, by the clock
+    of elapsed seconds, which is the same for all processes of a machine.
     """
     if JOB_VARIABLE in os.environ and LEASE_VARIABLE in os.environ and sys.stdin is not None:
-        arguments = sys.stdin.fileno(), float(os.environ[LEASE_VARIABLE])
+        seconds, since = map(float, os.environ[LEASE_VARIABLE].split())
+        arguments = sys.stdin.fileno(), seconds, since
         threading.Thread(target=_end_with, args=arguments, name="scheduler", daemon=True).start()
 
 
-def _end_with(scheduler: int, lease: float) -> None:
-    heard = time.monotonic()
-    while (left := heard + lease * ASK_AT - time.monotonic()) > 0:
+def _end_with(scheduler: int, seconds: float, since: float) -> None:
+    said = b""
+    while (left := since + seconds * ASK_AT - elapsed_seconds()) > 0:
         ready, _, _ = select.select([scheduler], [], [], left)
         if ready:
-            if not _read(scheduler):
+            read = _read(scheduler)
+            if not read:
                 break
-            heard = time.monotonic()
+            *lines, said = (said + read).split(b"\n")
+            since = max([since, *map(float, lines)])
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(max(0.0, min(MOST_SECONDS, heard + lease * KILL_AT - time.monotonic())))
+    time.sleep(max(0.0, min(MOST_SECONDS, since + seconds * KILL_AT - elapsed_seconds())))
     if os.getpgid(0) == os.getpid():
         os.killpg(0, signal.SIGKILL)  # with all its children
     os.kill(os.getpid(), signal.SIGKILL)
@@ -45,6 +50,6 @@ def _end_with(scheduler: int, lease: float) -> None:
 
 def _read(scheduler: int) -> bytes:
     try:
-        return os.read(scheduler, 1)
+        return os.read(scheduler, 4096)
     except OSError:
         return b""  # it is gone, however the system says it

@@ -17,7 +17,7 @@ JOB_VARIABLE = "NESSIE_GC_SCHEDULED_JOB"
 DIGEST_VARIABLE = "NESSIE_GC_SCHEDULED_DIGEST"
 """Set with it: what the scheduler has read of the job, as a digest."""
 LEASE_VARIABLE = "NESSIE_GC_SCHEDULED_LEASE"
-"""Set with it: for how many seconds the run has its job each time that the scheduler says so on standard input."""
+"""Set with it: how many seconds a lease of the run has, and since when it has one, in elapsed seconds."""
 INTERNAL = frozenset(
     {JOB_VARIABLE, DIGEST_VARIABLE, LEASE_VARIABLE, "NESSIE_GC_NESSIE_JAR", "NESSIE_GC_REQUIRE_SERVERS"}
 )

@@ -58,11 +58,15 @@ class ScheduleStore(Connector):
     def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob]) -> None:
         """Makes these the jobs of a schedule.
 
-        New ones are added. Those with another ``definition`` get the given service, timing, definition and next
-        occasion; all others stay as they are, except for the service and the timing. Whether a job is paused, its
-        ``last``, its outcome and its run stay in any case. Jobs that are not given are removed; their runs stay.
-        A job that is added again while a run of it is not finished has that run.
+        New ones are added. Those with another ``definition`` get the given service, timing, digest, definition and next
+        occasion; all others stay as they are, except for the service, the timing and the digest. Whether a job is
+        paused, its ``last``, its outcome and its run stay in any case. Jobs that are not given are removed; their runs
+        stay. A job that is added again while a run of it is not finished has that run.
         """
+
+    @abstractmethod
+    def add_job(self, schedule: str, job: ScheduledJob) -> None:
+        """Adds a job, as :meth:`define_jobs` does, unless there is one of its name; changes and removes no other."""
 
     @abstractmethod
     def jobs(self, schedule: str) -> Iterator[ScheduledJob]:

@@ -56,6 +56,8 @@ class ScheduledJob:
     """A digest of all that decides when it is due; if it differs, the next occasion is no longer right."""
     next: Occasion | None
     """For when it is due next; ``None``: never."""
+    digest: str = ""
+    """Of all that its definition says, such as the options of its runs: a scheduler runs what it has read itself."""
     last: datetime | None = None
     """The latest ``due`` of an occasion that was started or skipped."""
     outcome: RunStatus | None = None

@@ -50,11 +50,11 @@ class JobTests(ScheduleFixtures):
         assert [job("elsewhere")] == list(schedules.jobs(schedule + "2"))
         assert list(schedules.jobs(schedule + "3")) == []
 
-    @demands("define_jobs: a job with the same definition keeps its next occasion, and takes the service and timing.")
+    @demands("define_jobs: a job with the same definition keeps its next occasion, and takes the rest.")
     def test_a_job_that_did_not_change_keeps_its_next_occasion(self, schedules: ScheduleStore, schedule: str) -> None:
         schedules.define_jobs(schedule, [job()])
-        schedules.define_jobs(schedule, [replace(job(hours=7), service="mark", timing="hourly")])
-        assert replace(job(), service="mark", timing="hourly") == the_job(schedules, schedule)
+        schedules.define_jobs(schedule, [replace(job(hours=7), service="mark", timing="hourly", digest="e")])
+        assert replace(job(), service="mark", timing="hourly", digest="e") == the_job(schedules, schedule)
 
     @demands("define_jobs: another definition brings another next occasion; paused, last and the run of a job stay.")
     def test_a_job_that_changed_takes_its_new_occasion_and_stays_paused(
@@ -83,6 +83,16 @@ class JobTests(ScheduleFixtures):
         assert not schedules.start_run(schedule, run_of(job()), then=None, lease=timedelta(hours=1))
         assert schedules.finish_run(schedule, done(run))
         assert the_job(schedules, schedule).run is None
+
+    @demands("add_job: adds a job if there is none of its name, with its run; changes and removes no other.")
+    def test_a_job_is_added_beside_the_others(self, schedules: ScheduleStore, schedule: str) -> None:
+        run = started(schedules, schedule, job())
+        schedules.define_jobs(schedule, [job("other")])
+        for hours in (3, 7):
+            schedules.add_job(schedule, job(hours=hours, definition=str(hours)))
+        assert {"other": job("other"), "nightly": replace(job(hours=3, definition="3"), run=run.id)} == {
+            each.name: each for each in schedules.jobs(schedule)
+        }
 
     @demands("due_jobs: those that may start, the longest waiting first; no paused, running or never due ones.")
     def test_due_jobs_are_those_that_may_start_the_longest_waiting_first(

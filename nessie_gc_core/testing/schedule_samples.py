@@ -32,7 +32,7 @@ def occasion(hours: int = 0, *, attempt: int = 1, by_hand: bool = False) -> Occa
 def job(name: str = "nightly", hours: int | None = 0, *, definition: str = "0123") -> ScheduledJob:
     """A job that is due some hours after noon."""
     found = None if hours is None else occasion(hours)
-    return ScheduledJob(name=name, service="gc", timing="every hour", definition=definition, next=found)
+    return ScheduledJob(name=name, service="gc", timing="every hour", definition=definition, digest="d", next=found)
 
 
 def run_of(found: ScheduledJob, *, started: datetime = NOON) -> JobRun:

@@ -110,6 +110,16 @@ class ForgetsWhatRuns(GoodSchedules):
 
 @fault(
     ScheduleTests,
+    "test_a_job_is_added_beside_the_others",
+    "add_job: adds a job if there is none of its name",
+)
+class AddsAlone(GoodSchedules):
+    def add_job(self, schedule, job):
+        self.define_jobs(schedule, [job])
+
+
+@fault(
+    ScheduleTests,
     "test_due_jobs_are_those_that_may_start_the_longest_waiting_first",
     "due_jobs: those that may start, the longest waiting first",
 )

@@ -41,7 +41,7 @@ class Work:
     def wait(self, seconds: float) -> Outcome:
         return self.outcome
 
-    def beat(self) -> None:
+    def beat(self, renewed: float) -> None:
         """Ends at once anyway."""
 
     def stop(self, *, kill: bool) -> None:
@@ -66,7 +66,7 @@ class World:
     def clock(self) -> datetime:
         return self.now
 
-    def start(self, job: JobDefinition, run: JobRun) -> Work:
+    def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
         end = self.ends.pop() if self.ends else ""
         if end == "crash before":
             raise Crash

@@ -47,5 +47,5 @@ def _known(store: ScheduleStore, definition: ScheduleDefinition, name: str, now:
         if name in known:
             return known[name]
         if not defined:
-            store.define_jobs(definition.name, [*known.values(), definition.jobs[name].scheduled(now)])
+            store.add_job(definition.name, definition.jobs[name].scheduled(now))
     raise StoreError(f"the job {name!r} was removed from the store; is another file used for the same schedule?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import threading
@@ -12,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from nessie_gc_core.connectors import ScheduleStore
-from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed
@@ -30,6 +30,8 @@ RENEW, ASK, KILL = 1 / 3, 0.6, 0.9
 """After which shares of its lease a run renews it, is asked to end because that fails, and is killed."""
 _LOOK_SECONDS = 0.5
 """How often a run is looked after."""
+_REPORT_ATTEMPTS = 2
+"""How often a report is offered to a store that refuses an outcome; then the outcome goes without it."""
 _USAGE = 2
 """The exit code for a wrong configuration, which another attempt does not make right."""
 STOPPED = "the scheduler was stopped"
@@ -63,11 +65,17 @@ class Conductor:
     """Set when all runs are to end."""
     patience: Patience = Patience()
 
-    def conduct(self, job: JobDefinition, run: JobRun) -> JobRun:
-        """Carries out a run that has its job, and gives it with its outcome."""
-        with self._keep_lease(run) as lease:
+    def conduct(self, job: JobDefinition, run: JobRun, asked: float) -> JobRun:
+        """Carries out a run that has its job, and gives it with its outcome.
+
+        Args:
+            job: its definition.
+            run: the run.
+            asked: before which moment its lease was asked for, by the clock of elapsed seconds.
+        """
+        with self._keep_lease(run, asked) as lease:
             try:
-                work = self.runner.start(job, run)
+                work = self.runner.start(job, run, asked)
             except Exception as error:  # noqa: BLE001 - whatever it is, this run failed, and no other
                 finished = Outcome(exit_code=None, error=one_line(error)).finished(run, self.clock())
             else:
@@ -84,9 +92,9 @@ class Conductor:
             return Outcome(exit_code=None, error=one_line(error)).finished(run, self.clock())
 
     @contextmanager
-    def _keep_lease(self, run: JobRun) -> Iterator[Lease]:
+    def _keep_lease(self, run: JobRun, asked: float) -> Iterator[Lease]:
         """Renews the lease of a run in a thread of its own, because a store may hang."""
-        lease, done = Lease(self.elapsed()), threading.Event()
+        lease, done = Lease(asked), threading.Event()
         keeper = threading.Thread(target=self._renew, args=(run, lease, done), name="lease", daemon=True)
         keeper.start()
         try:
@@ -112,14 +120,15 @@ class Conductor:
     def _finish(self, job: JobDefinition, finished: JobRun) -> None:
         """Records the outcome; a store that is away is waited for."""
         retry, begun = retry_of(job, finished), self.elapsed()
-        while True:
+        for attempt in itertools.count(1):
             try:
                 if not self.store.finish_run(self.schedule, finished, retry=retry):
                     self._say_if_lost(finished)
                 return
-            except StoreError as error:
-                log.error("cannot record the outcome of %s: %s", _named(finished), error)
-                finished = replace(finished, report=None)  # it may be too large
+            except Exception as error:  # noqa: BLE001 - whatever a store raises, the outcome is not recorded
+                log.error("cannot record the outcome of %s: %s", _named(finished), one_line(error))
+                if attempt >= _REPORT_ATTEMPTS:
+                    finished = replace(finished, report=None)  # it may be too large
             waited = self.elapsed() - begun
             if waited > (self.patience.last if self.stopping.is_set() else self.patience.store):
                 return
@@ -182,7 +191,7 @@ class _Conducted:
             self._end(RunStatus.INTERRUPTED, reason, kill_at=lease.renewed + seconds * KILL)
         elif lease.renewed != self._told:
             self._told = lease.renewed
-            self._work.beat()
+            self._work.beat(lease.renewed)
 
     def _look_for_reasons_to_end(self) -> None:
         limit, now = self._job.settings.time_limit, self._by.elapsed()

@@ -126,6 +126,7 @@ class JobDefinition:
             service=self.service,
             timing=self.timing.text,
             definition=self.definition,
+            digest=self.digest,
             next=self.after(now),
         )
 

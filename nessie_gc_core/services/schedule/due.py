@@ -62,8 +62,9 @@ class Trigger:
 class WhenDue:
     """A run of ``health``, and then of the service itself if something is due."""
 
-    def __init__(self, trigger: Trigger, look: Work, start: Callable[[], Work]) -> None:
-        self._trigger, self._start = trigger, start
+    def __init__(self, trigger: Trigger, look: Work, start: Callable[[float], Work], leased: float) -> None:
+        """Takes what has to be due, the run of ``health``, what starts the service, and since when it has a lease."""
+        self._trigger, self._start, self._leased = trigger, start, leased
         self._now, self._looks = look, True
         self._stopped = False
 
@@ -81,12 +82,13 @@ class WhenDue:
             unread = outcome.exit_code != 0
             return outcome if unread else Outcome(exit_code=0, not_due=f"health found no {self._trigger.text}")
         self._looks = False
-        self._now = self._start()
+        self._now = self._start(self._leased)
         return None
 
-    def beat(self) -> None:
-        """Tells what goes on that it has its job for another lease."""
-        self._now.beat()
+    def beat(self, renewed: float) -> None:
+        """Tells what goes on that it has its job for a lease since then."""
+        self._leased = renewed
+        self._now.beat(renewed)
 
     def stop(self, *, kill: bool) -> None:
         """Ends what goes on, and starts nothing more."""

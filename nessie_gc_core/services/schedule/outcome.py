@@ -102,8 +102,11 @@ class Work(Protocol):
     def wait(self, seconds: float) -> Outcome | None:
         """How it ended; ``None`` if it goes on after that time."""
 
-    def beat(self) -> None:
-        """Tells it that it has its job for another lease; without this, it ends before the lease does."""
+    def beat(self, renewed: float) -> None:
+        """Tells it that it has its job for a lease since then; without this, it ends before its lease does.
+
+        The moment is one of :func:`nessie_gc_core.model.times.elapsed_seconds`, which all processes share.
+        """
 
     def stop(self, *, kill: bool) -> None:
         """Asks it to end, or ends it; does nothing if it has ended."""

@@ -6,11 +6,13 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
-from nessie_gc_core.model.schedule import JobRun
+from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.schedule.definition import JobDefinition
 
 log = logging.getLogger(__name__)
@@ -25,7 +27,7 @@ class Pool:
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "run")
-        self._futures: dict[Future[JobRun], UUID] = {}
+        self._futures: dict[Future[JobRun], JobRun] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -43,16 +45,22 @@ class Pool:
     @property
     def runs(self) -> frozenset[UUID]:
         """The ids of those that have not been taken yet."""
-        return frozenset(self._futures.values())
+        return frozenset(run.id for run in self._futures.values())
 
     @property
     def is_full(self) -> bool:
         """Whether another one would have to wait."""
         return len(self._futures) >= self._threads
 
-    def submit(self, conduct: Callable[[JobDefinition, JobRun], JobRun], job: JobDefinition, run: JobRun) -> None:
-        """Begins one."""
-        self._futures[self._pool.submit(conduct, job, run)] = run.id
+    def submit(
+        self,
+        conduct: Callable[[JobDefinition, JobRun, float], JobRun],
+        job: JobDefinition,
+        run: JobRun,
+        asked: float,
+    ) -> None:
+        """Begins one, whose lease was asked for at a moment of the clock of elapsed seconds."""
+        self._futures[self._pool.submit(conduct, job, run, asked)] = run
 
     def wait(self, seconds: float, *, stop: threading.Event | None = None) -> None:
         """Waits until one ends, the time is over, or it is told to stop."""
@@ -71,13 +79,14 @@ class Pool:
 
     def take_ended(self) -> list[JobRun]:
         """The outcomes of those that have ended."""
-        ended = [future for future in self._futures if future.done()]
-        for future in ended:
-            del self._futures[future]
         outcomes = list[JobRun]()
-        for future in ended:
+        for future, run in [*self._futures.items()]:
+            if not future.done():
+                continue
+            del self._futures[future]
             if isinstance(error := future.exception(), Exception):
-                log.error("the outcome of a run is lost", exc_info=error)
+                log.error("the outcome of the run %s of %s is lost: %s", run.id, run.job, one_line(error))
+                outcomes.append(replace(run, status=RunStatus.FAILED, ended=run.started, error=one_line(error)))
             else:
                 outcomes.append(future.result())
         return outcomes

@@ -22,8 +22,8 @@ from nessie_gc_core.services.schedule.outcome import Outcome, Work
 class Runner(Protocol):
     """Starts runs."""
 
-    def start(self, job: JobDefinition, run: JobRun) -> Work:
-        """Starts one.
+    def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
+        """Starts one, which has its job for a lease since a moment of elapsed seconds.
 
         Raises:
             OSError, NessieGcError: it cannot be started.
@@ -38,21 +38,20 @@ class ProcessRunner:
         self._file = file
         self._command = tuple(command)
 
-    def start(self, job: JobDefinition, run: JobRun) -> Work:
-        """Starts the process; its standard input is a pipe that the scheduler holds and never writes to."""
+    def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
+        """Starts the process; its standard input is a pipe on which the scheduler says how long it has its job."""
         variables = {
             JOB_VARIABLE: job.name,
             DIGEST_VARIABLE: job.digest,
-            LEASE_VARIABLE: str(job.lease.total_seconds()),
         }
 
-        def begin(service: str) -> Work:
+        def begin(service: str, leased: float) -> Work:
             command = [*self._command, service, "--config", str(self._file), "--json"]
-            return _Process(command, variables)
+            return _Process(command, {**variables, LEASE_VARIABLE: f"{job.lease.total_seconds()} {leased}"})
 
         if job.trigger is None:
-            return begin(job.service)
-        return WhenDue(job.trigger, begin(HEALTH), lambda: begin(job.service))
+            return begin(job.service, leased)
+        return WhenDue(job.trigger, begin(HEALTH, leased), lambda since: begin(job.service, since), leased)
 
 
 class _Process:
@@ -75,10 +74,10 @@ class _Process:
         assert self._process.stdin is not None
         self._input = self._process.stdin
 
-    def beat(self) -> None:
-        """Tells the process that it has its job for another lease."""
+    def beat(self, renewed: float) -> None:
+        """Tells the process that it has its job for a lease since then."""
         with contextlib.suppress(OSError, ValueError):  # it has ended
-            self._input.write(b".")
+            self._input.write(f"{renewed}\n".encode())
             self._input.flush()
 
     def wait(self, seconds: float) -> Outcome | None:

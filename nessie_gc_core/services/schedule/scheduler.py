@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
@@ -74,7 +75,12 @@ class Scheduler:
             self._take_over_lost(pool)
             until = self.clock()
             while True:
-                self._start_due(pool, until)
+                try:
+                    self._start_due(pool, until)
+                except StoreError as error:
+                    if not pool.running:
+                        raise
+                    log.error("cannot look for what is due, and try again: %s", error)
                 if not pool.running:
                     return outcomes
                 pool.wait(LOOK_SECONDS)
@@ -148,15 +154,17 @@ class Scheduler:
         quiet = None if occasion.by_hand else quiet_until(job.quiet, now)
         if quiet is not None:
             self.store.set_next(name, job.name, seen=occasion, then=replace(occasion, starts=quiet))
-        elif self.store.start_run(name, run, then=then, lease=self.definition.settings.lease):
+            return
+        asked = self.elapsed()
+        if self.store.start_run(name, run, then=then, lease=self.definition.settings.lease):
             log.info("%s starts, due %s, attempt %d", job.name, occasion.due.isoformat(), occasion.attempt)
             self.listeners.started(run)
-            pool.submit(self._conductor().conduct, job, run)
+            pool.submit(self._conductor().conduct, job, run, asked)
 
     def _is_mine(self, scheduled: ScheduledJob) -> bool:
         """Whether the store has a job as this definition has it; if not, another file is used for the same schedule."""
         job = self.definition.jobs.get(scheduled.name)
-        return job is not None and job.definition == scheduled.definition
+        return job is not None and (job.definition, job.digest) == (scheduled.definition, scheduled.digest)
 
     def _too_late(self, job: JobDefinition, occasion: Occasion) -> str | None:
         """Why an occasion is skipped; ``None``: it is not."""
@@ -188,8 +196,10 @@ class Scheduler:
     def _take_over_lost(self, pool: Pool) -> None:
         """Lets runs begin again whose schedulers are gone."""
         mine = pool.runs
-        for run in self.store.lost_runs(self.definition.name):
-            if run.id in mine:
+        lost_runs = self.store.lost_runs(self.definition.name)
+        known = {job.name: job for job in self.store.jobs(self.definition.name)} if lost_runs else {}
+        for run in lost_runs:
+            if run.id in mine or (run.job in known and not self._is_mine(known[run.job])):
                 continue
             now, job = self.clock(), self.definition.jobs.get(run.job)
             lost = replace(
@@ -211,6 +221,8 @@ class Scheduler:
             return
         self._tended = self.elapsed()
         known = {job.name: job for job in self.store.jobs(self.definition.name)}
+        for name in self.definition.jobs.keys() - known.keys():  # another file was used for the same schedule
+            self.store.add_job(self.definition.name, self.definition.jobs[name].scheduled(self.clock()))
         foreign = [name for name in self.definition.jobs if name not in known or not self._is_mine(known[name])]
         if foreign or known.keys() - self.definition.jobs.keys():
             log.error(

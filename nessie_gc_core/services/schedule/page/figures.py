@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from itertools import islice
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.quarantine import Quarantine
@@ -12,6 +13,8 @@ from nessie_gc_core.model.schedule import JobRun, RunStatus, ScheduledJob
 
 DAYS = 30
 """So many days are drawn."""
+MOST_COUNTED = 100_000
+"""So many of the latest runs are counted."""
 MOST_RUNS = 50
 """So many of the latest runs are listed, and as many of those that went wrong."""
 BAD = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED)
@@ -84,7 +87,7 @@ def figures_of(
     counts = {today - timedelta(days=ago): [0, 0, 0] for ago in reversed(range(DAYS))}
     latest, bad = list[JobRun](), list[JobRun]()
     since = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
-    for run in store.runs(schedule, since=since):
+    for run in islice(store.runs(schedule, since=since), MOST_COUNTED):
         is_bad = run.status in BAD
         if (count := counts.get(run.started.date())) is not None:
             count[0] += 1

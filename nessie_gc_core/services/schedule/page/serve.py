@@ -7,16 +7,21 @@ import threading
 from collections.abc import Callable, Collection
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import urlsplit
 
-from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Elapsed, elapsed_seconds
 
 log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 10.0
-"""The page is made again when it is asked for and older than this."""
+"""The page is made again when it is asked for and older than this, and than it took to make it."""
+MOST_REQUESTS = 20
+"""So many are answered at the same time; others are closed."""
+_PATIENCE_SECONDS = 5.0
+"""How long a request waits for the page that another one makes."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TIMEOUT_SECONDS = 10.0
 """How long a client has for its request."""
@@ -58,7 +63,7 @@ class PageServer:
         self._lock = threading.Lock()
         self._page: tuple[float, bytes] | None = None
         try:
-            self._server = ThreadingHTTPServer((host, port), self._handler())
+            self._server = _Server((host, port), self._handler())
         except OSError as error:
             raise ConfigurationError(
                 f"cannot serve the page at {host}:{port}: {error.strerror or error}; choose another `page-port`"
@@ -77,19 +82,30 @@ class PageServer:
         """What a request gets: its target and its ``Host``."""
         if _name_of(host) not in self._names:
             return HTTPStatus.MISDIRECTED_REQUEST, b"unknown host; allow its name with `page-names`\n"
-        if urlsplit(target).path != "/":
+        if target.partition("?")[0] != "/":
             return HTTPStatus.NOT_FOUND, b"there is only one page, at /\n"
         try:
-            return HTTPStatus.OK, self._current()
-        except NessieGcError as error:
+            page = self._current()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler goes on
             log.error("the page cannot be made: %s", one_line(error))
+            page = None
+        if page is None:
             return HTTPStatus.SERVICE_UNAVAILABLE, b"the page cannot be made; see the log of the scheduler\n"
+        return HTTPStatus.OK, page
 
-    def _current(self) -> bytes:
-        with self._lock:
-            if self._page is None or self._elapsed() - self._page[0] > KEPT_SECONDS:
-                self._page = self._elapsed(), self._make().encode()
+    def _current(self) -> bytes | None:
+        """The page; ``None`` if the store does not answer for long."""
+        if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
+            return None
+        try:
+            begun = self._elapsed()
+            if self._page is None or begun >= self._page[0]:
+                page = self._make().encode()
+                took = self._elapsed() - begun
+                self._page = self._elapsed() + max(KEPT_SECONDS, took), page
             return self._page[1]
+        finally:
+            self._lock.release()
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         outer = self
@@ -119,6 +135,32 @@ class PageServer:
                 log.debug("page: %s", format % args)
 
         return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    """Answers some requests at the same time, and says nothing of clients that leave."""
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._free = threading.BoundedSemaphore(MOST_REQUESTS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answers it in a thread of its own, unless there are too many."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answers it."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that leaves, or that nobody understands, is nobody's failure."""
+        log.debug("page: a request of %s could not be answered", client_address)
 
 
 def _name_of(host: str) -> str:

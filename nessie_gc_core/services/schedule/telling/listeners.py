@@ -6,8 +6,10 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
+from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.model.text import one_line
 
@@ -46,7 +48,8 @@ class Listeners:
             teller.tell(lambda listener: listener.started(run), run)
 
     def ended(self, run: JobRun) -> None:
-        """Tells all of them that a run has ended."""
+        """Tells all of them that a run has ended; its report is not for them."""
+        run = replace(run, report=None)
         for teller in self._tellers:
             teller.tell(lambda listener: listener.ended(run), run)
 
@@ -87,5 +90,13 @@ class _Teller:
             try:
                 call(self._listener)
             except Exception as error:  # noqa: BLE001 - whatever a listener raises, the schedule goes on
-                log.error("%s: %s", self._listener.name, one_line(error))
-        self._listener.close()
+                self._say(error)
+        try:
+            self._listener.close()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._say(error)
+
+    def _say(self, error: Exception) -> None:
+        """Says what went wrong; texts of libraries may show an address, which may be a secret."""
+        said = one_line(error) if isinstance(error, NessieGcError) else type(error).__name__
+        log.error("%s: %s", self._listener.name, said)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from http.client import HTTPException
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nessie_gc_core.connectors import ScheduleStore
-from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.errors import ConfigurationError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.services.schedule.telling.webhook import check_address
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
 LOOK_BACK = timedelta(days=31)
 """The last run of each job in this time is known from the beginning."""
+MOST_RUNS = 100_000
+"""So many of these runs are looked at."""
 PUSH_SECONDS = 10.0
+_RAN = tuple(status for status in RunStatus if status not in (RunStatus.SKIPPED, RunStatus.NOT_DUE))
 _JOB = ("schedule", "job", "service")
 
 
@@ -66,9 +72,9 @@ class Metrics:
             StoreError: the store cannot be used.
         """
         seen: set[tuple[str, RunStatus]] = set()
-        for run in self._store.runs(self._schedule, since=now - LOOK_BACK):
+        for run in islice(self._store.runs(self._schedule, since=now - LOOK_BACK), MOST_RUNS):
             if run.ended is not None and (run.job, run.status) not in seen:
-                if run.job not in {job for job, _ in seen}:
+                if not any((run.job, status) in seen for status in _RAN):
                     self._show_last(run)
                 self._ended.labels(*self._of(run), run.status.value).set(run.ended.timestamp())
                 seen.add((run.job, run.status))
@@ -90,7 +96,12 @@ class Metrics:
         return int(server.server_port)
 
     def push_at_the_end(self, gateway: str) -> None:
-        """Pushes them to a Pushgateway when the scheduler ends."""
+        """Pushes them to a Pushgateway when the scheduler ends.
+
+        Raises:
+            ConfigurationError: the address is not one.
+        """
+        check_address(gateway, "metrics-push")
         self._pushes_to = gateway
 
     # ---- as a listener ----------------------------------------------------------------------------------
@@ -108,21 +119,29 @@ class Metrics:
         """Pushes, if that was asked for.
 
         Raises:
-            OSError: the gateway does not take it.
+            ServiceUnavailableError: the gateway does not take it.
         """
         if self._pushes_to is not None:
             from prometheus_client import pushadd_to_gateway
 
-            pushadd_to_gateway(
-                self._pushes_to,
-                job="nessie-gc",
-                grouping_key={"schedule": self._schedule},
-                registry=self.registry,
-                timeout=PUSH_SECONDS,
-            )
+            try:
+                pushadd_to_gateway(
+                    self._pushes_to,
+                    job="nessie-gc",
+                    grouping_key={"schedule": self._schedule},
+                    registry=self.registry,
+                    timeout=PUSH_SECONDS,
+                )
+            except (OSError, HTTPException, ValueError) as error:  # their texts may show the address
+                reason = type(error).__name__
+                raise ServiceUnavailableError(f"the Pushgateway does not take them: {reason}") from None
 
     def _show_last(self, run: JobRun) -> None:
+        """Shows the duration and the numbers of a run that ran, instead of those of the one before."""
+        if run.status in (RunStatus.SKIPPED, RunStatus.NOT_DUE):
+            return
         assert run.ended is not None
+        self._numbers.remove_by_labels({"schedule": self._schedule, "job": run.job})
         self._took.labels(*self._of(run)).set((run.ended - run.started).total_seconds())
         for number, value in run.numbers.items():
             self._numbers.labels(*self._of(run), number).set(value)

@@ -7,9 +7,10 @@ import logging
 import time
 from collections.abc import Collection
 from http import HTTPStatus
+from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
@@ -33,9 +34,7 @@ class Webhook:
         Raises:
             ConfigurationError: it is not an HTTP address.
         """
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigurationError("`webhook` is not an HTTP address (it is not shown)")
+        check_address(url, "webhook")
         self._url = url
         self._schedule = schedule
         self._statuses = frozenset(statuses)
@@ -52,8 +51,8 @@ class Webhook:
         if run.status not in self._statuses:
             return
         why = f": {run.error}" if run.error else ""
-        plain = {name: value for name, value in plain_run(run).items() if name != "report"}
-        body = {"schedule": self._schedule, "text": f"Nessie GC: {run.job} {run.status.value}{why}", "run": plain}
+        text = f"Nessie GC: {run.job} {run.status.value}{why}"
+        body = {"schedule": self._schedule, "text": text, "run": plain_run(run)}
         reason = ""
         for pause in _PAUSES_SECONDS:
             reason = self._post(json.dumps(body).encode())
@@ -70,16 +69,44 @@ class Webhook:
         headers = {"Content-Type": "application/json", "User-Agent": "nessie-gc"}
         request = Request(self._url, data=body, headers=headers, method="POST")
         try:
-            with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+            with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as answer:
                 answer.read(1)
         except HTTPError as error:
             error.close()
-            return f"the address answers {error.code} {HTTPStatus(error.code).phrase if error.code in _KNOWN else ''}"
+            phrase = HTTPStatus(error.code).phrase if error.code in _KNOWN else ""
+            return f"the address answers {error.code} {phrase}".rstrip()
         except URLError as error:
-            return f"the address cannot be reached: {error.reason}"
-        except OSError as error:
-            return f"the address cannot be reached: {error}"
+            reason = error.reason if isinstance(error.reason, OSError) else "it is not understood"
+            return f"the address cannot be reached: {reason}"
+        except (OSError, HTTPException, ValueError) as error:  # their texts may show the address
+            return f"the address cannot be reached: {type(error).__name__}"
         return ""
 
 
+def check_address(url: str, setting: str) -> None:
+    """Makes sure that an address, which may be a secret, is one of HTTP that libraries understand.
+
+    Raises:
+        ConfigurationError: it is not; the message names the setting only.
+    """
+    try:
+        parts = urlsplit(url)
+        is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.username is None
+        _ = parts.port
+    except ValueError:
+        is_right = False
+    if not is_right or not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigurationError(
+            f"`{setting}` is not an HTTP address without a user, such as https://host/path (its text is not shown)"
+        )
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """A webhook that moved has not taken anything."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Follows none."""
+
+
+_OPENER = build_opener(_NoRedirects)
 _KNOWN = {status.value for status in HTTPStatus}

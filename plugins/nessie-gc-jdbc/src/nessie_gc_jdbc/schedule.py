@@ -85,6 +85,15 @@ class JdbcScheduleStore(ScheduleStore):
             moved = _next(job.next) if job.definition != row.definition else {}
             connection.execute(_job(schedule, name).values(**_described(job), **moved))
 
+    def add_job(self, schedule: str, job: ScheduledJob) -> None:
+        """Adds a job, in one transaction."""
+
+        def add(connection: Connection) -> None:
+            row = _job_row(schedule, job, _running(connection, schedule).get(job.name))
+            connection.execute(self.database.insert_new(jobs), [row])
+
+        self.database.write(add)
+
     def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
         """All jobs, in pages."""
         for row in self.database.pages_below(select(jobs), jobs.c.job_key, [key_of(schedule)]):
@@ -254,7 +263,7 @@ def _running(connection: Connection, schedule: str) -> dict[str, str]:
 
 # ---- rows ---------------------------------------------------------------------------------------------
 def _described(job: ScheduledJob) -> dict[str, str]:
-    return {"service": job.service, "timing": job.timing, "definition": job.definition}
+    return {"service": job.service, "timing": job.timing, "definition": job.definition, "digest": job.digest}
 
 
 def _job_row(schedule: str, job: ScheduledJob, run: str | None) -> dict[str, Any]:
@@ -294,6 +303,7 @@ def _scheduled_job(row: Row[Any]) -> ScheduledJob:
         service=row.service,
         timing=row.timing,
         definition=row.definition,
+        digest=row.digest,
         next=None if row.due is None else _occasion(row),
         last=optional_time(row.last),
         outcome=None if row.outcome is None else RunStatus(row.outcome),

@@ -209,6 +209,7 @@ jobs = _table(
     _required("service"),
     _required("timing"),
     _required("definition"),
+    _required("digest"),
     *_occasion(nullable=True),
     Column("last", BigInteger),
     Column("outcome", String(40)),

@@ -56,6 +56,13 @@ class MemoryScheduleStore(ScheduleStore):
             found = self._data.schedules.setdefault(schedule, _Schedule())
             found.jobs = {job.name: _defined(found, job) for job in jobs}
 
+    def add_job(self, schedule: str, job: ScheduledJob) -> None:
+        """Adds a job."""
+        with self._data.lock:
+            found = self._data.schedules.setdefault(schedule, _Schedule())
+            if job.name not in found.jobs:
+                found.jobs[job.name] = _defined(found, job)
+
     def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
         """All jobs."""
         with self._data.lock:
@@ -180,8 +187,9 @@ def _defined(found: _Schedule, job: ScheduledJob) -> ScheduledJob:
         going_on = next((run.id for run in found.runs.values() if run.job == job.name and run.id in found.leases), None)
         return replace(job, next=_in_utc(job.next), run=going_on)
     if known.definition == job.definition:
-        return replace(known, service=job.service, timing=job.timing)
-    return replace(known, service=job.service, timing=job.timing, definition=job.definition, next=_in_utc(job.next))
+        return replace(known, service=job.service, timing=job.timing, digest=job.digest)
+    described = replace(known, service=job.service, timing=job.timing, digest=job.digest)
+    return replace(described, definition=job.definition, next=_in_utc(job.next))
 
 
 def _in_utc(occasion: Occasion | None) -> Occasion | None:

@@ -42,7 +42,7 @@ class FakeWork:
     outcome: Outcome | None
     stops: list[bool] = field(default_factory=list)
     ignores_requests: bool = False
-    beats: int = 0
+    beats: list[float] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def wait(self, seconds: float) -> Outcome | None:
@@ -50,8 +50,8 @@ class FakeWork:
             return Outcome(exit_code=-9 if self.stops[-1] else 143)
         return self.outcome
 
-    def beat(self) -> None:
-        self.beats += 1
+    def beat(self, renewed: float) -> None:
+        self.beats.append(renewed)
 
     def stop(self, *, kill: bool) -> None:
         self.stops.append(kill)
@@ -70,7 +70,7 @@ class FakeRunner:
     ignores_requests: bool = False
     on_start: Callable[[], None] = lambda: None
 
-    def start(self, job: JobDefinition, run: JobRun) -> FakeWork:
+    def start(self, job: JobDefinition, run: JobRun, leased: float) -> FakeWork:
         self.started.append((job.name, run.occasion.due))
         self.on_start()
         mine = self.outcomes.get(job.name, [])

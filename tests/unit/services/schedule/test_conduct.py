@@ -76,19 +76,27 @@ def test_a_run_keeps_its_lease_as_long_as_it_goes_on(bench: Bench, monkeypatch: 
     assert RunStatus.TIMED_OUT is run.status
     assert 300 / 60 <= len(renewed) <= 300 / 20 + 1
     assert {timedelta(seconds=60)} == set(renewed)
-    assert len(renewed) - 1 <= bench.runner.works[0].beats <= len(renewed)
+    beats = bench.runner.works[0].beats
+    assert len(renewed) - 1 <= len(beats) <= len(renewed)
+    assert sorted(beats) == beats
 
 
+@pytest.mark.parametrize(
+    ("job", "status", "said"),
+    [
+        ({}, RunStatus.INTERRUPTED, "its lease could not be renewed: the store does not answer"),
+        ({"time-limit": "PT10S"}, RunStatus.TIMED_OUT, "it took longer than its time limit of 0:00:10"),
+    ],
+)
 def test_a_store_that_hangs_holds_up_neither_the_end_of_a_lease_nor_a_time_limit(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, job: dict[str, object], status: RunStatus, said: str
 ) -> None:
     go_on = threading.Event()
     monkeypatch.setattr(bench.store, "renew_run", lambda *_, **__: go_on.wait(30))
     monkeypatch.setattr("nessie_gc_core.services.schedule.conduct._LOOK_SECONDS", 0.005)
-    run = run_once(bench, None, step=0.05)
+    run = run_once(bench, None, step=0.05, job=job)
     go_on.set()
-    assert (RunStatus.INTERRUPTED, 143) == (run.status, run.exit_code)
-    assert "its lease could not be renewed: the store does not answer" == run.error
+    assert (status, 143, said) == (run.status, run.exit_code, run.error)
 
 
 def test_a_run_whose_lease_is_lost_is_killed_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +142,63 @@ def test_an_outcome_that_the_store_refuses_is_recorded_without_its_report(
     bench.clock.pass_(days=1)
     scheduler.run_due()
     (run,) = bench.runs()
+    assert run.report is None
     assert (RunStatus.SUCCEEDED, {"deleted.files": 3}) == (run.status, run.numbers)
+
+
+def test_a_report_survives_one_failure_of_the_store(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish, tries = bench.store.finish_run, []
+
+    def away_once(*arguments: Any, **named: Any) -> bool:
+        tries.append(arguments)
+        if len(tries) == 1:
+            raise ConnectionResetError("connection reset")
+        return finish(*arguments, **named)
+
+    monkeypatch.setattr(bench.store, "finish_run", away_once)
+    run_once(bench, Outcome(exit_code=0, report='{"references": 1}'))
+    assert ['{"references": 1}'] == [each.report for each in bench.store._of("default").runs.values()]
+
+
+def test_a_look_that_fails_while_something_runs_does_not_stop_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    look, tries = bench.store.due_jobs, []
+
+    def away_later(*arguments: Any, **named: Any) -> object:
+        tries.append(arguments)
+        if len(tries) == 2:
+            raise StoreError("the database is away")
+        return look(*arguments, **named)
+
+    monkeypatch.setattr(bench.store, "due_jobs", away_later)
+    monkeypatch.setattr("nessie_gc_core.services.schedule.scheduler.LOOK_SECONDS", 0.01)
+    assert RunStatus.TIMED_OUT is run_once(bench, None, step=0.01, job={"time-limit": "PT2S"}).status
+    assert len(tries) > 2
+
+
+def test_the_first_lease_counts_from_before_the_store_was_asked(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, passing = bench.store.start_run, Passing(0.01)
+
+    def slow(*arguments: Any, **named: Any) -> bool:
+        passing.seconds += 40
+        return passing.seconds < 60 and start(*arguments, **named)
+
+    stop, stopped = FakeWork.stop, list[float]()
+
+    def stop_when(work: FakeWork, *, kill: bool) -> None:
+        stopped.append(passing.seconds)
+        stop(work, kill=kill)
+
+    monkeypatch.setattr(FakeWork, "stop", stop_when)
+    monkeypatch.setattr(bench.store, "start_run", slow)
+    monkeypatch.setattr(bench.store, "renew_run", lambda *_, **__: threading.Event().wait(5))
+    bench.runner.outcomes["nightly"] = [None]
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}}, lease="PT60S")
+    scheduler.elapsed = passing
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    run = scheduler.run_due()[0]
+    assert "its lease could not be renewed: the store does not answer" == run.error
+    assert stopped[0] < 60
 
 
 def test_a_wrong_configuration_is_not_tried_again(bench: Bench) -> None:

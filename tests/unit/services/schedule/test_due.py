@@ -32,11 +32,13 @@ def run_of(
     trigger, started = Trigger.read(when, reclaimable), list[FakeWork]()
     assert trigger is not None
 
-    def start() -> FakeWork:
+    def start(leased: float) -> FakeWork:
+        assert 7.0 == leased
         started.append(FakeWork(DONE))
         return started[-1]
 
-    work = WhenDue(trigger, FakeWork(Outcome(exit_code=exit_code, report=json.dumps(report))), start)
+    work = WhenDue(trigger, FakeWork(Outcome(exit_code=exit_code, report=json.dumps(report))), start, 5.0)
+    work.beat(7.0)
     while (outcome := work.wait(0.01)) is None:
         pass
     return outcome, started
@@ -82,7 +84,7 @@ def test_a_run_that_is_stopped_while_it_looks_does_not_begin() -> None:
     trigger = Trigger.read(["snapshots"], None)
     assert trigger is not None
     look = FakeWork(Outcome(exit_code=0, report=json.dumps(health("snapshots"))))
-    work = WhenDue(trigger, look, lambda: pytest.fail("it begins"))
+    work = WhenDue(trigger, look, lambda leased: pytest.fail("it begins"), 0.0)
     work.stop(kill=False)
     outcome = work.wait(0.01)
     assert outcome is not None

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import http.client
+import socket
+import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -10,7 +13,8 @@ from collections.abc import Iterator
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError, StoreError
-from nessie_gc_core.services.schedule.page.serve import KEPT_SECONDS, PageServer
+from nessie_gc_core.services.schedule.page import serve
+from nessie_gc_core.services.schedule.page.serve import KEPT_SECONDS, MOST_REQUESTS, PageServer
 
 made: list[str] = []
 
@@ -67,9 +71,62 @@ def test_an_odd_path_is_not_found(server: PageServer, target: str) -> None:
     assert (404, []) == (ask(server, target)[0], made)
 
 
-@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 501), ("DELETE", 501), ("PUT", 501)])
-def test_it_can_only_be_read(server: PageServer, method: str, status: int) -> None:
-    assert (status, True) == (ask(server, method=method)[0], method != "HEAD" or "" == ask(server, method=method)[1])
+def raw(server: PageServer, request: str) -> bytes:
+    """All that comes back on a connection."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(request.encode())
+        found = b""
+        while part := connection.recv(4096):
+            found += part
+        return found
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "PUT", "PATCH", "OPTIONS"])
+def test_it_can_only_be_read(server: PageServer, method: str) -> None:
+    assert (501, []) == (ask(server, method=method)[0], made)
+
+
+def test_the_head_of_the_page_has_no_body(server: PageServer) -> None:
+    head, _, body = raw(server, "HEAD / HTTP/1.0\r\nHost: localhost\r\n\r\n").partition(b"\r\n\r\n")
+    assert (True, b"") == (b" 200 OK" in head, body)
+
+
+@pytest.mark.parametrize("request_", ["GET http://[ HTTP/1.0\r\nHost: localhost\r\n\r\n", "nonsense\r\n\r\n"])
+def test_a_request_that_nobody_understands_is_no_traceback(
+    server: PageServer, request_: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw(server, request_)
+    assert ("", []) == (capsys.readouterr().err, made)
+    assert 200 == ask(server)[0]
+
+
+def test_too_many_connections_are_closed(server: PageServer) -> None:
+    idle = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(MOST_REQUESTS)]
+    time.sleep(0.3)
+    with pytest.raises((http.client.HTTPException, ConnectionError)):
+        ask(server)
+    for connection in idle:
+        connection.close()
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            assert 200 == ask(server)[0]
+            break
+        except (http.client.HTTPException, ConnectionError):
+            assert time.monotonic() < deadline
+
+
+def test_a_page_that_takes_for_ever_holds_up_no_other_request_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    monkeypatch.setattr(serve, "_PATIENCE_SECONDS", 0.05)
+    server = PageServer(lambda: str(go_on.wait(30)), host="127.0.0.1", port=0)
+    first = threading.Thread(target=lambda: ask(server))
+    first.start()
+    time.sleep(0.2)
+    assert 503 == ask(server)[0]
+    go_on.set()
+    first.join()
+    server.close()
 
 
 def test_it_loads_nothing_and_is_kept_nowhere(server: PageServer) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.services.schedule.asking import pause, trigger
 from nessie_gc_core.services.schedule.conduct import MOST_LOST
@@ -187,26 +188,70 @@ class Ticking:
 
 
 def test_a_scheduler_does_not_take_its_own_runs_for_lost(bench: Bench) -> None:
-    bench.store.clock = bench.clock
     scheduler = bench.scheduler(HOURLY)
     scheduler.define()
-    bench.clock.pass_(hours=1)
-    bench.runner.on_start = lambda: bench.clock.pass_(minutes=30)  # its lease expires, and nobody renews it
-    monitored = scheduler.run_due()
-    assert [RunStatus.SUCCEEDED] == [run.status for run in monitored]
-    assert [RunStatus.SUCCEEDED] == [run.status for run in bench.runs()]
+    gone = lost(bench)
+    for mine, expected in (([gone.id], RunStatus.RUNNING), ([], RunStatus.INTERRUPTED)):
+        scheduler._take_over_lost(SimpleNamespace(runs=frozenset(mine)))  # type: ignore[arg-type]
+        assert [expected] == [run.status for run in bench.runs()]
 
 
-def test_after_a_store_was_away_nobody_is_lost_for_as_long_as_a_lease(bench: Bench) -> None:
+def test_a_scheduler_leaves_lost_runs_alone_that_another_file_began(bench: Bench) -> None:
+    new = bench.scheduler({"nightly": {"every": "PT1H", "retries": 5}})
+    new.define()
+    lost(bench)
+    old = bench.scheduler(HOURLY)
+    old._take_over_lost(SimpleNamespace(runs=frozenset()))  # type: ignore[arg-type]
+    assert [RunStatus.RUNNING] == [run.status for run in bench.runs()]
+    new._take_over_lost(SimpleNamespace(runs=frozenset()))  # type: ignore[arg-type]
+    assert [RunStatus.INTERRUPTED] == [run.status for run in bench.runs()]
+
+
+def test_after_a_store_was_away_nobody_is_lost_for_as_long_as_a_lease(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, looks, seconds, at = bench.store.due_jobs, [], [0.0], list[float]()
     scheduler = bench.scheduler(HOURLY, lease="PT2M")
-    seconds = [0.0]
     scheduler.elapsed = lambda: seconds[0]
-    assert scheduler._knows_who_is_lost()
-    scheduler._away_at = 0.0
-    seconds[0] = 119
-    assert not scheduler._knows_who_is_lost()
-    seconds[0] = 121
-    assert scheduler._knows_who_is_lost()
+
+    def away_first(*arguments: object, **named: object) -> object:
+        looks.append(arguments)
+        if len(looks) == 1:
+            raise StoreError("the database is away")
+        seconds[0] += 50
+        return look(*arguments, **named)  # type: ignore[arg-type]
+
+    def lost_runs(schedule: str) -> list[JobRun]:
+        at.append(seconds[0])
+        if seconds[0] > 200:
+            scheduler.stopping.set()
+        return []
+
+    monkeypatch.setattr(bench.store, "due_jobs", away_first)
+    monkeypatch.setattr(bench.store, "lost_runs", lost_runs)
+    monkeypatch.setattr("nessie_gc_core.services.schedule.scheduler.LOOK_SECONDS", 0.01)
+    scheduler.run_forever()
+    assert [0, 150, 200, 250] == at
+
+
+def test_a_scheduler_leaves_a_job_alone_whose_options_changed(bench: Bench) -> None:
+    old = bench.scheduler({"nightly": {"every": "PT1H", "options": {"default-cutoff": "P7D"}}})
+    old.define()
+    new = bench.scheduler({"nightly": {"every": "PT1H", "options": {"default-cutoff": "P30D"}}})
+    new.define()
+    bench.clock.pass_(hours=1)
+    with Pool(1) as pool:
+        old._start_due(pool, bench.clock())
+        assert 0 == pool.running
+    assert [MIDNIGHT + HOUR] == [run.occasion.due for run in new.run_due()]
+
+
+def test_a_scheduler_adds_its_jobs_again_that_another_file_removed(bench: Bench) -> None:
+    scheduler = bench.scheduler(HOURLY)
+    scheduler.define()
+    bench.store.define_jobs("default", [])
+    scheduler._tend()
+    assert "nightly" == bench.job().name
 
 
 def test_a_scheduler_leaves_jobs_alone_that_another_file_defines(

@@ -48,6 +48,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
                 found.go_on.wait(30)
             found.bodies.append((self.path, body))
             self.send_response(found.status)
+            self.send_header("Location", f"{found.address}/login")
             self.end_headers()
 
         def do_PUT(self) -> None:
@@ -137,6 +138,12 @@ def test_a_webhook_that_nobody_answers_is_one_line(bench: Bench, caplog: pytest.
     [
         ({"webhook": "ftp://host/secret"}, "`webhook` is not an HTTP address"),
         ({"webhook": "secret"}, "`webhook` is not an HTTP address"),
+        ({"webhook": "http://user:secret@host/x"}, "`webhook` is not an HTTP address"),
+        ({"webhook": "http://host:secret/x"}, "`webhook` is not an HTTP address"),
+        ({"webhook": "http://host/a/secret x"}, "`webhook` is not an HTTP address"),
+        ({"webhook": "http://[secret/x"}, "`webhook` is not an HTTP address"),
+        ({"webhook": "http://secret\u2100/x"}, "`webhook` is not an HTTP address"),
+        ({"metrics-push": "http://user:secret@host"}, "`metrics-push` is not an HTTP address"),
         ({"webhook": "http://host", "webhook-on": ["BROKEN"]}, "unknown status 'BROKEN'; there are: SUCCEEDED, FAILED"),
     ],
 )
@@ -144,6 +151,15 @@ def test_a_webhook_that_is_wrong_is_refused_at_once(bench: Bench, settings: dict
     with pytest.raises(ConfigurationError, match=said) as caught:
         run_with(bench, **settings)
     assert "secret" not in str(caught.value)
+
+
+def test_a_webhook_that_moved_has_taken_nothing(
+    bench: Bench, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver.status = 302
+    run_with(bench, FAILED, webhook=receiver.address)
+    assert 3 == len(receiver.bodies)
+    assert "is not told: the address answers 302 Found" in caplog.text
 
 
 # ---- metrics --------------------------------------------------------------------------------------------
@@ -213,6 +229,28 @@ def test_a_short_scheduler_pushes_its_metrics_when_it_ends(bench: Bench, receive
     ((path, body),) = receiver.bodies
     assert "/metrics/job/nessie-gc/schedule/default" == path
     assert b"nessie_gc_runs_total" in body
+
+
+def test_a_gateway_that_is_away_is_one_line(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    run_with(bench, once=True, **{"metrics-push": "http://127.0.0.1:9/secret"})
+    assert ["metrics: the Pushgateway does not take them: URLError"] == [
+        record.getMessage() for record in caplog.records if record.levelname == "ERROR"
+    ]
+
+
+def test_numbers_of_an_earlier_run_are_not_those_of_the_last_one(bench: Bench) -> None:
+    from prometheus_client import generate_latest
+
+    metrics = Metrics("default", bench.store)
+    scheduler = bench.scheduler(DAILY)
+    scheduler.listeners = listeners.Listeners([metrics])
+    bench.runner.outcomes["nightly"] = [Outcome(exit_code=0, report='{"references": 7}'), FAILED]
+    scheduler.define()
+    for _ in range(2):
+        bench.clock.pass_(days=1)
+        scheduler.run_due()
+    scheduler.listeners.close(seconds=20)
+    assert "last_run_number{" not in generate_latest(metrics.registry).decode()
 
 
 def test_a_port_that_is_taken_is_said_to_be(bench: Bench) -> None:

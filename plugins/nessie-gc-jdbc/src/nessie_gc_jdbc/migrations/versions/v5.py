@@ -18,7 +18,7 @@ def upgrade() -> None:
     _create(
         "nessie_gc_jobs",
         Column("job_key", _key_type(2), primary_key=True),
-        *map(_text, ("schedule", "name", "service", "timing", "definition")),
+        *map(_text, ("schedule", "name", "service", "timing", "definition", "digest")),
         *_occasion(nullable=True),
         Column("last", BigInteger),
         Column("outcome", String(40)),
