@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+USAGE = 2
+"""The exit code of an error that only another configuration mends."""
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _MAY_BE_SECRET = re.compile(r"token|password|secret|credential|[_-]key\b|_url$|_properties$")
 _WORDS = {"true": True, "false": False}

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import IO
 
-from nessie_gc_airflow.calls import Call, CallError, Result, Runner
+from nessie_gc_airflow.calls import USAGE, Call, CallError, Result, Runner
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,6 @@ GRACE_SECONDS = 4.0
 """How long a child may take to end; Airflow itself kills the task five seconds after it asked it to end."""
 WITHOUT_DRY_RUN = frozenset({"explain", "health", "identify", "make-lake", "mark", "mark-live", "report", "what-if"})
 """Services that delete nothing and have no ``--dry-run``; any other that lacks it needs ``dry_run=False``."""
-_USAGE = 2
 _OF_AIRFLOW = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 """What belongs to the environment of Airflow, and would mix up the other one."""
 
@@ -110,9 +109,9 @@ def _result(service: str, printed: bytes, exit_code: int) -> Result:
     except ValueError:
         body = None
     if not isinstance(body, dict):
-        raise CallError(f"{service}: no report, exit code {exit_code}; see the log", may_retry=exit_code != _USAGE)
+        raise CallError(f"{service}: no report, exit code {exit_code}; see the log", may_retry=exit_code != USAGE)
     if "error" in body:
-        raise CallError(f"{service}: {body['error']}", may_retry=exit_code != _USAGE)
+        raise CallError(f"{service}: {body['error']}", may_retry=exit_code != USAGE)
     if exit_code not in (0, 1):
         raise CallError(f"{service}: exit code {exit_code}; see the log")
     return Result(report=body, exit_code=exit_code)

@@ -9,15 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from nessie_gc_airflow.calls import Call, CallError, Result, Runner
+from nessie_gc_airflow.calls import USAGE, Call, CallError, Result, Runner
 
 if TYPE_CHECKING:
     from nessie_gc_core import Collector
 
 log = logging.getLogger(__name__)
-
-_USAGE = 2
-"""The exit code of an error that only another configuration mends."""
 
 
 class StoppedError(KeyboardInterrupt):
@@ -51,7 +48,7 @@ class InProcess(Runner):
                 report = collector.run(call.service, **parameters)
                 return Result(report=json.loads(json.dumps(report.to_dict())), exit_code=report.exit_code)
         except NessieGcError as error:
-            raise CallError(f"{call.service}: {error}", may_retry=error.exit_code != _USAGE) from error
+            raise CallError(f"{call.service}: {error}", may_retry=error.exit_code != USAGE) from error
         except StoppedError as error:
             raise CallError(f"{call.service}: stopped, because Airflow ended the task") from error
         finally:
