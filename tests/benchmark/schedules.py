@@ -34,11 +34,14 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     right = True
     for database in given.database or DATABASES:
-        with empty_database(database, None) as url, JdbcScheduleStore.from_options({"url": url}) as store:
-            store.create_schema("CREATE_IF_NOT_EXISTS")
+        with empty_database(database, None) as url, _opened(url) as store:
             for jobs in (max(1, given.jobs // 10), given.jobs):
                 right &= _measure(database, store, jobs, given.runs)
     return 0 if right else 1
+
+
+def _opened(url: str) -> JdbcScheduleStore:
+    return JdbcScheduleStore.from_options({"url": url, "schema": "CREATE_IF_NOT_EXISTS"})
 
 
 def _measure(database: str, store: JdbcScheduleStore, jobs: int, runs: int) -> bool:

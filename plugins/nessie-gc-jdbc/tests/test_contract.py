@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
-from each_database import engine_of
+from each_database import OnMariaDb, OnPostgres, OnSqlite, engine_of
 from java_rows import put_rows
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.tables import live_sets, metadata
@@ -14,10 +14,17 @@ from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.testing.live_set_lifecycle import bring_to
 from nessie_gc_core.testing.live_set_samples import NOON, version
 from nessie_gc_core.testing.live_set_store import LiveSetStoreContract
-from nessie_gc_core.testing.servers import free_ports
 
 
 class _JdbcContract(LiveSetStoreContract):
+    @pytest.fixture
+    def open_store(self, url):
+        return lambda **options: store_at(url, **options)
+
+    @pytest.fixture
+    def unusable(self, unusable_urls):
+        return [partial(store_at, url) for url in unusable_urls]
+
     @pytest.fixture
     def put_java_rows(self, java_url):
         with JdbcLiveSetStore.from_options({"url": java_url, "fetch_size": 5, "pool_max_size": 1}) as reading:
@@ -59,23 +66,10 @@ class _JdbcContract(LiveSetStoreContract):
         engine.dispose()
 
 
-class TestSqlite(_JdbcContract):
-    @pytest.fixture
-    def url(self, sqlite_url):
-        return sqlite_url
-
+class TestSqlite(OnSqlite, _JdbcContract):
     @pytest.fixture
     def java_url(self, tmp_path):
         return f"sqlite:///{tmp_path}/java.db"
-
-    @pytest.fixture
-    def open_store(self, url):
-        return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
-
-    @pytest.fixture
-    def unusable(self, tmp_path):
-        (tmp_path / "text.db").write_text("this is a text and no database, and it is long enough to be sure" * 20)
-        return [partial(store_at, f"jdbc:sqlite:{tmp_path}/{path}") for path in ("no/folder.db", "text.db", "")]
 
     def test_its_folder_is_made(self, store, tmp_path):
         assert [] == list(store.live_sets())
@@ -86,50 +80,24 @@ class TestSqlite(_JdbcContract):
 
 
 @pytest.mark.server
-class TestPostgres(_JdbcContract):
-    @pytest.fixture
-    def url(self, postgres_url):
-        return postgres_url
-
+class TestPostgres(OnPostgres, _JdbcContract):
     @pytest.fixture
     def java_url(self, empty_postgres_url):
         return empty_postgres_url
-
-    @pytest.fixture
-    def open_store(self, url):
-        return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
-
-    @pytest.fixture
-    def unusable(self, postgres_server, empty_postgres_url):
-        nobody = f"jdbc:postgresql://127.0.0.1:{free_ports(1)[0]}/gc?user=me"
-        return [partial(store_at, url) for url in (nobody, postgres_server.uri("nowhere"), empty_postgres_url)]
 
     def test_it_is_for_many_processes(self, store):
         assert store.multi_process
 
 
 @pytest.mark.server
-class TestMariaDb(_JdbcContract):
-    @pytest.fixture
-    def url(self, mariadb_url):
-        return mariadb_url
-
+class TestMariaDb(OnMariaDb, _JdbcContract):
     @pytest.fixture
     def java_url(self, empty_mariadb_url):
         return empty_mariadb_url
-
-    @pytest.fixture
-    def open_store(self, url):
-        return lambda **options: JdbcLiveSetStore.from_options({"url": url, **options})
-
-    @pytest.fixture
-    def unusable(self, mariadb_server, empty_mariadb_url):
-        nobody = f"jdbc:mariadb://127.0.0.1:{free_ports(1)[0]}/gc?user=me"
-        return [partial(store_at, url) for url in (nobody, mariadb_server.uri("nowhere"), empty_mariadb_url)]
 
     def test_it_is_for_many_processes(self, store):
         assert store.multi_process
 
 
-def store_at(url):
-    return JdbcLiveSetStore.from_options({"url": url})
+def store_at(url, **options):
+    return JdbcLiveSetStore.from_options({"url": url, **options})

@@ -5,17 +5,21 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from each_database import OnMariaDb, OnPostgres, OnSqlite
 from nessie_gc_jdbc import JdbcScheduleStore
 
 from nessie_gc_core.testing.schedule_samples import job, occasion
 from nessie_gc_core.testing.schedule_store import ScheduleStoreContract
-from nessie_gc_core.testing.servers import free_ports
 
 
 class _JdbcContract(ScheduleStoreContract):
     @pytest.fixture
     def open_schedules(self, url):
         return lambda **options: schedules_at(url, **options)
+
+    @pytest.fixture
+    def unusable(self, unusable_urls):
+        return [partial(schedules_at, url) for url in unusable_urls]
 
     @pytest.mark.parametrize("fetch_size", [1, 3])
     def test_pages_of_any_size_give_every_job_once(self, open_schedules, schedule, fetch_size):
@@ -26,39 +30,18 @@ class _JdbcContract(ScheduleStoreContract):
             assert many[:5] == schedules.due_jobs(schedule, at=occasion(4).starts, limit=9)
 
 
-class TestSqlite(_JdbcContract):
-    @pytest.fixture
-    def url(self, sqlite_url):
-        return sqlite_url
-
-    @pytest.fixture
-    def unusable(self, tmp_path):
-        (tmp_path / "text.db").write_text("this is a text and no database, and it is long enough to be sure" * 20)
-        return [partial(schedules_at, f"jdbc:sqlite:{tmp_path}/{path}") for path in ("no/folder.db", "text.db", "")]
+class TestSqlite(OnSqlite, _JdbcContract):
+    pass
 
 
 @pytest.mark.server
-class TestPostgres(_JdbcContract):
-    @pytest.fixture
-    def url(self, postgres_url):
-        return postgres_url
-
-    @pytest.fixture
-    def unusable(self, postgres_server, empty_postgres_url):
-        nobody = f"jdbc:postgresql://127.0.0.1:{free_ports(1)[0]}/gc?user=me"
-        return [partial(schedules_at, url) for url in (nobody, postgres_server.uri("nowhere"), empty_postgres_url)]
+class TestPostgres(OnPostgres, _JdbcContract):
+    pass
 
 
 @pytest.mark.server
-class TestMariaDb(_JdbcContract):
-    @pytest.fixture
-    def url(self, mariadb_url):
-        return mariadb_url
-
-    @pytest.fixture
-    def unusable(self, mariadb_server, empty_mariadb_url):
-        nobody = f"jdbc:mariadb://127.0.0.1:{free_ports(1)[0]}/gc?user=me"
-        return [partial(schedules_at, url) for url in (nobody, mariadb_server.uri("nowhere"), empty_mariadb_url)]
+class TestMariaDb(OnMariaDb, _JdbcContract):
+    pass
 
 
 def schedules_at(url, **options):

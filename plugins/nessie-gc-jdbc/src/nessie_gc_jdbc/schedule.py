@@ -13,11 +13,10 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Update, c
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
 from nessie_gc_jdbc.database import Database
-from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
+from nessie_gc_jdbc.options import JdbcOptions
 from nessie_gc_jdbc.rows import batches
 from nessie_gc_jdbc.tables import (
     AFTER_ALL,
-    create_script,
     from_micros,
     job_runs,
     jobs,
@@ -43,19 +42,6 @@ class JdbcScheduleStore(ScheduleStore):
     def __init__(self, options: JdbcOptions) -> None:
         super().__init__(options)
         self.database = Database(options)
-
-    def create_schema(self, strategy: str) -> None:
-        """Creates the tables.
-
-        Raises:
-            ConfigurationError: the strategy is not known.
-            StoreError: an existing table is in the way, or the database refuses.
-        """
-        self.database.create_schema(SchemaStrategy.parse(strategy))
-
-    def schema_script(self) -> str:
-        """The statements that create the tables, for the store's database."""
-        return create_script(self.database.engine.dialect)
 
     def close(self) -> None:
         """Closes all connections."""
