@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from collecting import LakeServices, on_disk
-from in_quarantine import held, purge, restore
+from in_quarantine import DEAD, held, purge, restore, with_garbage
 from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, TableState, put
 
@@ -25,26 +25,13 @@ from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.parameters import SweepParameters
 
 PLACE = "memory://wh/.quarantine/"
-DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
 HOLD = SweepParameters(quarantine=[PLACE])
-
-
-def fill(lake: MemoryLake) -> TableState:
-    """One table with a live file, and three that nobody needs; all are old."""
-    empty = lake.table("db.t", location="memory://wh/db/t", content_id="t")
-    live = empty.append("live.parquet")
-    lake.commit("main", put(empty.version))
-    lake.commit("main", put(live.version))
-    for path in DEAD:
-        lake.put(path, path.encode())
-    lake.advance(timedelta(days=40))
-    return live
 
 
 @pytest.fixture
 def live(lake: MemoryLake) -> TableState:
     """The table of a lake with garbage."""
-    return fill(lake)
+    return with_garbage(lake)
 
 
 def contents(lake: MemoryLake, paths: set[str]) -> Mapping[str, bytes | None]:
@@ -70,7 +57,7 @@ def test_s15_what_is_quarantined_is_elsewhere_and_comes_back(
 
 def test_s15_on_both_engines(engine: Engine, tmp_path: Path) -> None:
     with lake_at(datetime(2026, 1, 1, tzinfo=UTC)) as lake:
-        fill(lake)
+        with_garbage(lake)
         folder = tmp_path / "lake"
         services = on_disk(lake, folder, engine)
         names = {path.rpartition("/")[2] for path in DEAD}
