@@ -38,6 +38,7 @@ class _LiveSetId(logging.Filter):
         self._job = os.environ.get(JOB_VARIABLE)
 
     def filter(self, record: logging.LogRecord) -> bool:
+        record.job = self._job
         record.live_set = live_set = self._report.live_set_id or "-"
         record.of = live_set if self._job is None else f"{shown(self._job)} {live_set}"
         return True
@@ -113,7 +114,7 @@ class _JsonFormatter(_ShownFormatter):
             "live_set": str(getattr(record, "live_set", "-")),
             "message": with_flags(record.getMessage()),
         }
-        if (job := os.environ.get(JOB_VARIABLE)) is not None:
+        if (job := getattr(record, "job", None)) is not None:
             body["job"] = job
         if record.exc_info:
             body["traceback"] = self.formatException(record.exc_info)

@@ -8,7 +8,6 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
@@ -25,13 +24,13 @@ from nessie_gc_core.cli.values import Text
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.given import Rank
 from nessie_gc_core.config.settings import PluginSettings, StoreSettings
-from nessie_gc_core.model.schedule import RunStatus, ScheduledJob
+from nessie_gc_core.model.schedule import WENT_WRONG
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.asking import pause, trigger
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
-from nessie_gc_core.services.schedule.history import plain_job, plain_run
+from nessie_gc_core.services.schedule.history import plain_job, plain_run, state_of
 from nessie_gc_core.services.schedule.running import ProcessRunner
 from nessie_gc_core.services.schedule.scheduler import Scheduler
 from nessie_gc_core.services.schedule.telling.settings import listeners_of
@@ -42,7 +41,6 @@ _COMMANDS = ("prune",)
 """Commands that a job can run beside services."""
 _LISTENERS_SECONDS = 30.0
 """How long a webhook or a Pushgateway is waited for at the end."""
-_BAD = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED)
 
 
 # ---- run ----------------------------------------------------------------------------------------------
@@ -76,7 +74,7 @@ def run(call: Call) -> int:
         finally:
             listeners.close(seconds=_LISTENERS_SECONDS)
     was_stopped = scheduler.stopping.is_set()
-    exit_code = 1 if was_stopped or any(each.status in _BAD for each in ended) else 0
+    exit_code = 1 if was_stopped or any(each.status in WENT_WRONG for each in ended) else 0
     if call.session.as_json:
         print_json({"runs": [plain_run(each) for each in ended], "exit_code": exit_code})
     elif ended:
@@ -136,7 +134,7 @@ def list_(call: Call) -> int:
     now = utc_now()
     jobs = [known.get(name) or job.scheduled(now) for name, job in sorted(opened.definition.jobs.items())]
     if call.session.as_json:
-        print_json({"schedule": opened.name, "jobs": [{**plain_job(job), "state": _state(job, now)} for job in jobs]})
+        print_json({"schedule": opened.name, "jobs": [{**plain_job(job), "state": state_of(job, now)} for job in jobs]})
         return 0
     table = plain_table("job", "service", "when", "next", "state", "last run")
     for job in jobs:
@@ -145,19 +143,11 @@ def list_(call: Call) -> int:
             job.service,
             Cell(shown(job.timing)),
             shown_time(job.next.starts, call.zone()) if job.next is not None else "never",
-            _state(job, now),
+            state_of(job, now),
             job.outcome.value if job.outcome is not None else "",
         )
     print_table(table)
     return 0
-
-
-def _state(job: ScheduledJob, now: datetime) -> str:
-    if job.run is not None:
-        return "running, then paused" if job.paused else "running"
-    if job.paused:
-        return "paused"
-    return "due" if job.next is not None and job.next.starts <= now else "waiting"
 
 
 def trigger_(call: Call) -> int:

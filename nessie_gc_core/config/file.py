@@ -67,7 +67,7 @@ class ConfigFile:
         Args:
             path: the file.
             known: all option names there are.
-            job: a job whose options count instead of those of the file, and the digest (:func:`digest_of_job`) that it
+            job: a job whose options count instead of those of the file, and the digest (:func:`digest_of`) that it
                 must have.
 
         Raises:
@@ -123,16 +123,16 @@ def _check_keys(path: Path, data: Mapping[str, Any], known: Iterable[str]) -> No
         raise ConfigurationError(f"{path}: unknown key {key!r}; {hint}")
 
 
-def digest_of_job(table: Mapping[str, Any]) -> str:
-    """A digest of all that the table of a job says."""
-    return hashlib.blake2b(json.dumps(table, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+def digest_of(value: object) -> str:
+    """A digest of a value of the file, such as the table of a job."""
+    return hashlib.blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
 
 
 def _check_job(path: Path, schedule: Mapping[str, Any], job: str, digest: str) -> None:
     """Makes sure that a job is still what its scheduler has read: without its options, a run could delete (S27)."""
     jobs = schedule.get("jobs", {})
     table = jobs.get(job) if isinstance(jobs, dict) else None
-    if not isinstance(table, dict) or digest_of_job(table) != digest:
+    if not isinstance(table, dict) or digest_of(table) != digest:
         raise ConfigurationError(f"the job {job!r} in {path} is not what its scheduler has read; restart the scheduler")
 
 

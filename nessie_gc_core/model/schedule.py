@@ -28,6 +28,10 @@ class RunStatus(StrEnum):
     """It was not started: too late."""
 
 
+WENT_WRONG = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED)
+"""What became of runs that began and did not succeed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occasion:
     """One time for which a job is due."""

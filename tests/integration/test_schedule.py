@@ -85,6 +85,20 @@ def runs_of(scheduler: subprocess.Popen[str]) -> list[psutil.Process]:
     return psutil.Process(scheduler.pid).children()
 
 
+def has_ended(run: psutil.Process) -> bool:
+    return not run.is_running() or run.status() == psutil.STATUS_ZOMBIE
+
+
+def started(home: Path, start: Callable[..., subprocess.Popen[str]]) -> tuple[subprocess.Popen[str], psutil.Process]:
+    """A scheduler, and the long run that it has begun."""
+    (home / "nessie-gc.toml").write_text(LONG)
+    start("trigger", "long").communicate()
+    scheduler = start("run")
+    until(lambda: runs_of(scheduler))
+    (run,) = runs_of(scheduler)
+    return scheduler, run
+
+
 def test_what_is_due_runs_with_its_options_and_its_report_is_kept(
     home: Path, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -105,15 +119,11 @@ def test_what_is_due_runs_with_its_options_and_its_report_is_kept(
 def test_the_runs_of_a_scheduler_end_with_it_and_begin_again_with_the_next(
     home: Path, start: Callable[..., subprocess.Popen[str]], number: signal.Signals
 ) -> None:
-    (home / "nessie-gc.toml").write_text(LONG)
-    start("trigger", "long").communicate()
-    first = start("run")
-    until(lambda: runs_of(first))
-    (run,) = runs_of(first)
+    first, run = started(home, start)
     time.sleep(2)  # the run is at work
     os.kill(first.pid, number)
     first.wait(30)
-    until(lambda: not run.is_running() or run.status() == psutil.STATUS_ZOMBIE)
+    until(lambda: has_ended(run))
     second = start("run")
     until(lambda: runs_of(second))
     newest, *others = history(start)
@@ -126,14 +136,10 @@ def test_the_runs_of_a_scheduler_end_with_it_and_begin_again_with_the_next(
 def test_a_run_whose_scheduler_is_frozen_ends_before_its_lease_does(
     home: Path, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    (home / "nessie-gc.toml").write_text(LONG)
-    start("trigger", "long").communicate()
-    first = start("run")
-    until(lambda: runs_of(first))
-    (run,) = runs_of(first)
+    first, run = started(home, start)
     os.kill(first.pid, signal.SIGSTOP)
     frozen = time.monotonic()
-    until(lambda: not run.is_running() or run.status() == psutil.STATUS_ZOMBIE, seconds=20)
+    until(lambda: has_ended(run), seconds=20)
     assert time.monotonic() - frozen < 5 + 10  # the lease, and a machine that is busy
     second = start("run")
     until(lambda: runs_of(second))

@@ -31,7 +31,7 @@ COMES_WITH = {
 """Imported modules that are part of what a declared requirement promises."""
 OPTIONAL = {
     "adlfs", "boto3", "botocore", "duckdb", "fsspec", "gcsfs", "jinja2", "matplotlib", "obstore", "paramiko",
-    "psycopg", "pymysql", "pyspark", "pytest", "s3fs",
+    "prometheus_client", "psycopg", "pymysql", "pyspark", "pytest", "s3fs",
 }  # fmt: skip
 """What only an extra of some distribution brings. PyArrow itself loads pandas where it is installed."""
 

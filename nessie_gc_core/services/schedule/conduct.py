@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed
@@ -32,8 +33,6 @@ _LOOK_SECONDS = 0.5
 """How often a run is looked after."""
 _REPORT_ATTEMPTS = 2
 """How often a report is offered to a store that refuses an outcome; then the outcome goes without it."""
-_USAGE = 2
-"""The exit code for a wrong configuration, which another attempt does not make right."""
 STOPPED = "the scheduler was stopped"
 
 
@@ -225,7 +224,7 @@ def retry_of(job: JobDefinition, run: JobRun) -> Occasion | None:
             return replace(run.occasion, starts=run.ended)
         again = attempt < max(MOST_LOST, retries + 1)
         return replace(run.occasion, starts=run.ended, attempt=attempt + 1) if again else None
-    is_hopeless = run.exit_code == _USAGE
+    is_hopeless = run.exit_code == ConfigurationError.exit_code  # another attempt does not make it right
     if run.status not in (RunStatus.FAILED, RunStatus.TIMED_OUT) or attempt > retries or is_hopeless:
         return None
     pause = min(job.settings.retry_after * 2 ** min(attempt - 1, 20), LONGEST_PAUSE)

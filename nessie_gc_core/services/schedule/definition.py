@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from nessie_gc_core.config.file import digest_of_job
+from nessie_gc_core.config.file import digest_of
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions, option, options, secret
-from nessie_gc_core.model.schedule import Occasion, ScheduledJob
+from nessie_gc_core.model.schedule import WENT_WRONG, Occasion, RunStatus, ScheduledJob
 from nessie_gc_core.services.schedule.due import Trigger
 from nessie_gc_core.services.schedule.quiet import QuietHours, quiet_until
 from nessie_gc_core.services.schedule.timing import Cron, Interval, Timing, jittered
@@ -22,7 +20,6 @@ from nessie_gc_core.services.schedule.timing import Cron, Interval, Timing, jitt
 _NO_TIME = timedelta(0)
 _LONGEST = 10 * 366 * 86_400
 """The most seconds of any time: ten years."""
-_JOB_TABLES = ("options",)
 
 
 @options
@@ -44,7 +41,8 @@ class ScheduleSettings(ConnectorOptions):
     keep: timedelta = option(timedelta(days=400), minimum=0, maximum=_LONGEST, help="How long outcomes are kept.")
     webhook: str | None = secret(help="Address to which a JSON object is posted when a run ends.")
     webhook_on: Sequence[str] = option(
-        ("FAILED", "TIMED_OUT", "INTERRUPTED", "SKIPPED"), help="For which statuses of runs the webhook is called."
+        tuple(status.value for status in (*WENT_WRONG, RunStatus.SKIPPED)),
+        help="For which statuses of runs the webhook is called.",
     )
     metrics_port: int | None = option(
         None, minimum=0, maximum=65_535, help="Serve metrics for Prometheus at this port; 0: any (default: none)."
@@ -134,8 +132,7 @@ class JobDefinition:
     def definition(self) -> str:
         """A digest of all that decides when it is due."""
         windows = [window.text for window in self.quiet]
-        decides = [self.timing.key, self.settings.jitter.total_seconds(), windows]
-        return hashlib.blake2b(json.dumps(decides).encode(), digest_size=16).hexdigest()
+        return digest_of([self.timing.key, self.settings.jitter.total_seconds(), windows])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +186,7 @@ def _job(name: str, table: Mapping[str, Any], schedule: ScheduleSettings, zone: 
     more = table.get("options", {})
     if not isinstance(more, dict):
         raise ConfigurationError("`options` must be a table of options, as at the top of the file")
-    own = {key: value for key, value in table.items() if key not in _JOB_TABLES}
+    own = {key: value for key, value in table.items() if key != "options"}
     settings = JobSettings.from_mapping(_underscored(own))
     quiet = schedule.quiet if settings.quiet is None else settings.quiet
     windows = [QuietHours.read(text, zone) for text in quiet]
@@ -204,7 +201,7 @@ def _job(name: str, table: Mapping[str, Any], schedule: ScheduleSettings, zone: 
         settings=settings,
         trigger=Trigger.read(settings.when, settings.when_reclaimable),
         options=more,
-        digest=digest_of_job(table),
+        digest=digest_of(table),
         lease=schedule.lease,
     )
 

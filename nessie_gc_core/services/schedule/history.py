@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from nessie_gc_core.model.schedule import JobRun, Occasion, ScheduledJob
+
+
+def state_of(job: ScheduledJob, now: datetime) -> str:
+    """What a job does now, in a word or three."""
+    if job.run is not None:
+        return "running, then paused" if job.paused else "running"
+    if job.paused:
+        return "paused"
+    return "due" if job.next is not None and job.next.starts <= now else "waiting"
 
 
 def plain_job(job: ScheduledJob) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -38,20 +38,14 @@ class Outcome:
         """
         body = self.body()
         ended = status or self._status()
-        return JobRun(
-            id=run.id,
-            job=run.job,
-            service=run.service,
-            occasion=run.occasion,
+        return replace(
+            run,
             status=ended,
-            started=run.started,
             ended=max(at, run.started),
             exit_code=self.exit_code,
             error=None if ended is RunStatus.SUCCEEDED else self.not_due or self._why(body),
             numbers=dict(numbers_of(body)),
             report=self.report if body else None,
-            host=run.host,
-            process=run.process,
         )
 
     def _status(self) -> RunStatus:

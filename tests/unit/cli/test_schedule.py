@@ -10,7 +10,7 @@ import pytest
 from cli_runs import Run, one_line
 from nessie_gc_jdbc import JdbcScheduleStore
 
-from nessie_gc_core.config.file import digest_of_job
+from nessie_gc_core.config.file import digest_of as digest_of_table
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 
 JOBS = """
@@ -30,7 +30,7 @@ NOW = datetime.now(UTC)
 
 
 def digest_of(job: str) -> str:
-    return digest_of_job(tomllib.loads(JOBS)["schedule"]["jobs"][job])
+    return digest_of_table(tomllib.loads(JOBS)["schedule"]["jobs"][job])
 
 
 @pytest.fixture(autouse=True)

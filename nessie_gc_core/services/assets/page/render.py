@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.assets.page import words
 from nessie_gc_core.services.assets.page.figures import MOST_GROUPS, AssetFigures
 from nessie_gc_core.services.assets.page.plots import svg_plots
+from nessie_gc_core.services.pages import page_environment
 
 
 def check_libraries() -> None:
@@ -33,20 +33,9 @@ def render_page(figures: AssetFigures) -> str:
         ConfigurationError: a library is missing.
     """
     check_libraries()
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from jinja2.filters import do_filesizeformat
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=PackageLoader(__package__),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: shown(value) if type(value) is str else value,  # markup is of a class of its own
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["count"] = lambda number: f"{number:,}"
-    environment.filters["size"] = lambda number: do_filesizeformat(number, binary=True)
+    environment = page_environment(__package__)
     environment.filters["time"] = _time
     environment.filters["setting"] = _setting
     plots = {name: Markup(svg) for name, svg in svg_plots(figures).items()}  # drawn here, names in them are escaped

@@ -9,7 +9,7 @@ from itertools import islice
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.quarantine import Quarantine
-from nessie_gc_core.model.schedule import JobRun, RunStatus, ScheduledJob
+from nessie_gc_core.model.schedule import WENT_WRONG, JobRun, ScheduledJob
 
 DAYS = 30
 """So many days are drawn."""
@@ -17,8 +17,6 @@ MOST_COUNTED = 100_000
 """So many of the latest runs are counted."""
 MOST_RUNS = 50
 """So many of the latest runs are listed, and as many of those that went wrong."""
-BAD = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED)
-"""Statuses of runs that went wrong."""
 _RECLAIMED = ("deleted.bytes", "purged.bytes")
 """Numbers of reports that say how many bytes are gone for good."""
 
@@ -88,7 +86,7 @@ def figures_of(
     latest, bad = list[JobRun](), list[JobRun]()
     since = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
     for run in islice(store.runs(schedule, since=since), MOST_COUNTED):
-        is_bad = run.status in BAD
+        is_bad = run.status in WENT_WRONG
         if (count := counts.get(run.started.date())) is not None:
             count[0] += 1
             count[1] += is_bad

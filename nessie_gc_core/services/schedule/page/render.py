@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.schedule import WENT_WRONG
+from nessie_gc_core.services.pages import page_environment
+from nessie_gc_core.services.schedule.history import state_of
 from nessie_gc_core.services.schedule.page.figures import DAYS, MOST_RUNS, ScheduleFigures
 
 
@@ -16,29 +18,18 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
         ConfigurationError: the library is missing.
     """
     try:
-        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-        from jinja2.filters import do_filesizeformat
+        environment = page_environment(__package__, "nessie_gc_core.services.assets.page")
     except ImportError as error:
         raise ConfigurationError("pages need Jinja: pip install 'nessie-gc-core[report]'") from error
-    own, frame = PackageLoader(__package__), PackageLoader("nessie_gc_core.services.assets.page")
-    environment = Environment(
-        loader=ChoiceLoader([own, frame]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: shown(value) if type(value) is str else value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
     def time(at: datetime | None) -> str:
         return "" if at is None else at.astimezone(zone).strftime("%Y-%m-%d %H:%M")
 
-    environment.filters["count"] = lambda number: f"{number:,}"
-    environment.filters["size"] = lambda number: do_filesizeformat(number, binary=True)
     environment.filters["time"] = time
     environment.filters["took"] = _took
+    environment.filters["state"] = lambda job: state_of(job, figures.now)
     page = environment.get_template("schedule.html")
-    return page.render(figures=figures, days=DAYS, most=MOST_RUNS, zone=str(zone))
+    return page.render(figures=figures, days=DAYS, most=MOST_RUNS, went_wrong=WENT_WRONG, zone=str(zone))
 
 
 def _took(time: timedelta) -> str:

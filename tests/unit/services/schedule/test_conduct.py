@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +26,19 @@ class Passing:
     def __call__(self) -> float:
         self.seconds += self.step
         return self.seconds
+
+
+class Failing:
+    """A verb of a store that fails once."""
+
+    def __init__(self, verb: Callable[..., Any], error: Exception, *, at: int = 1) -> None:
+        self.verb, self.error, self.at, self.calls = verb, error, at, 0
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self.calls += 1
+        if self.calls == self.at:
+            raise self.error
+        return self.verb(*arguments, **named)
 
 
 def run_once(
@@ -147,32 +160,18 @@ def test_an_outcome_that_the_store_refuses_is_recorded_without_its_report(
 
 
 def test_a_report_survives_one_failure_of_the_store(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    finish, tries = bench.store.finish_run, []
-
-    def away_once(*arguments: Any, **named: Any) -> bool:
-        tries.append(arguments)
-        if len(tries) == 1:
-            raise ConnectionResetError("connection reset")
-        return finish(*arguments, **named)
-
-    monkeypatch.setattr(bench.store, "finish_run", away_once)
+    finish = Failing(bench.store.finish_run, ConnectionResetError("connection reset"))
+    monkeypatch.setattr(bench.store, "finish_run", finish)
     run_once(bench, Outcome(exit_code=0, report='{"references": 1}'))
     assert ['{"references": 1}'] == [each.report for each in bench.store._of("default").runs.values()]
 
 
 def test_a_look_that_fails_while_something_runs_does_not_stop_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    look, tries = bench.store.due_jobs, []
-
-    def away_later(*arguments: Any, **named: Any) -> object:
-        tries.append(arguments)
-        if len(tries) == 2:
-            raise StoreError("the database is away")
-        return look(*arguments, **named)
-
-    monkeypatch.setattr(bench.store, "due_jobs", away_later)
+    look = Failing(bench.store.due_jobs, StoreError("the database is away"), at=2)
+    monkeypatch.setattr(bench.store, "due_jobs", look)
     monkeypatch.setattr("nessie_gc_core.services.schedule.scheduler.LOOK_SECONDS", 0.01)
     assert RunStatus.TIMED_OUT is run_once(bench, None, step=0.01, job={"time-limit": "PT2S"}).status
-    assert len(tries) > 2
+    assert look.calls > 2
 
 
 def test_the_first_lease_counts_from_before_the_store_was_asked(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,18 +208,11 @@ def test_a_wrong_configuration_is_not_tried_again(bench: Bench) -> None:
 
 
 def test_an_outcome_waits_for_a_store_that_is_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    finish, tries = bench.store.finish_run, []
-
-    def away_once(*arguments: Any, **named: Any) -> bool:
-        tries.append(arguments)
-        if len(tries) == 1:
-            raise StoreError("the database is away")
-        return finish(*arguments, **named)
-
-    monkeypatch.setattr(bench.store, "finish_run", away_once)
+    finish = Failing(bench.store.finish_run, StoreError("the database is away"))
+    monkeypatch.setattr(bench.store, "finish_run", finish)
     monkeypatch.setattr("nessie_gc_core.services.schedule.conduct._LOOK_SECONDS", 0.01)
     assert RunStatus.SUCCEEDED is run_once(bench, step=0.001).status
-    assert 2 == len(tries)
+    assert 2 == finish.calls
 
 
 def test_a_scheduler_that_is_stopped_stops_its_runs_and_they_begin_again(bench: Bench) -> None:
@@ -237,20 +229,18 @@ def test_a_scheduler_that_is_stopped_stops_its_runs_and_they_begin_again(bench: 
 
 
 def test_a_scheduler_whose_store_goes_away_looks_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    look, tries = bench.store.due_jobs, []
     scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    jobs = bench.store.due_jobs
 
-    def away_once(*arguments: Any, **named: Any) -> object:
-        tries.append(arguments)
-        if len(tries) == 1:
-            raise StoreError("the database is away")
+    def last_look(*arguments: Any, **named: Any) -> object:
         scheduler.stopping.set()
-        return look(*arguments, **named)
+        return jobs(*arguments, **named)
 
-    monkeypatch.setattr(bench.store, "due_jobs", away_once)
+    look = Failing(last_look, StoreError("the database is away"))
+    monkeypatch.setattr(bench.store, "due_jobs", look)
     monkeypatch.setattr("nessie_gc_core.services.schedule.scheduler.LOOK_SECONDS", 0.01)
     scheduler.run_forever()
-    assert 2 == len(tries)
+    assert 2 == look.calls
 
 
 def test_a_scheduler_whose_store_was_never_there_says_so(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

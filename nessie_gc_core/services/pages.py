@@ -1,0 +1,32 @@
+"""How all HTML pages are rendered: text from data is escaped, and shown as what it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nessie_gc_core.model.text import shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def page_environment(*packages: str) -> Environment:
+    """The templates of some packages, the first one first, with the filters ``count`` and ``size``.
+
+    Raises:
+        ImportError: Jinja is not installed.
+    """
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from jinja2.filters import do_filesizeformat
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: shown(value) if type(value) is str else value,  # markup is of a class of its own
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["count"] = lambda number: f"{number:,}"
+    environment.filters["size"] = lambda number: do_filesizeformat(number, binary=True)
+    return environment
