@@ -10,7 +10,9 @@ from nessie_gc_core.cli.command import GcOption, commands_of
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, SECTIONS
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.definition import JobSettings, ScheduleSettings
 
 _INTRO = f"""# Configuration
@@ -77,6 +79,13 @@ def page() -> str:
         "\nThese are the keys of a table `[schedule.jobs.NAME]`, one for each job. `options` is a table of options",
         "that count for the runs of this job, instead of those at the top of the file:\n",
         _settings(JobSettings),
+        "\n### What schedulers compare\n",
+        "A run only starts if its job is what the store has and what its scheduler has read. This compares its table,",
+        "the time zone and the quiet hours of the schedule, the options at the top of the file (or of the job",
+        "instead), and the tables of repositories and other connectors. It does not compare environment variables,",
+        "secrets, properties of Iceberg and Spark that may be secrets, users and passwords in addresses, the live-set",
+        "store, what only changes how things are shown, nor these options, which may differ by machine:",
+        ", ".join(code(name.replace("_", "-")) for name in JobDigests(installed()).not_compared()) + ".",
     ]
     return "\n".join(parts)
 

@@ -24,6 +24,7 @@ from nessie_gc_core.cli.values import KeyValues
 from nessie_gc_core.config.environment import DIGEST_VARIABLE, JOB_VARIABLE, check_settings_in, variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
 from nessie_gc_core.config.given import Given, Rank
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.key_values import merge
 from nessie_gc_core.plugins import installed
@@ -348,7 +349,10 @@ def _load_config(context: click.Context, param: click.Parameter, value: str | No
     if value is None and not path.is_file() and _scheduled_job() is None:
         return value
     known = _known_options(context.find_root().command)
-    config = ConfigFile.read(path, known, job=_scheduled_job())
+    config = ConfigFile.read(path, known)
+    if (scheduled := _scheduled_job()) is not None:
+        JobDigests(installed()).check(config, *scheduled)
+        config = config.of_job(scheduled[0])
     session_of(context).config = config
     mine = {option.key: option for option in context.command.params if isinstance(option, GcOption)}
     defaults = {option.name or "": _fit(option, config, key) for key, option in mine.items() if key in config.options}

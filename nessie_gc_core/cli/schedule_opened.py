@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from nessie_gc_core.cli.command import Call
 from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.config.file import DEFAULT_FILE
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.config.settings import PluginSettings
 from nessie_gc_core.config.specs import store_spec
 from nessie_gc_core.connectors import ScheduleStore
@@ -44,7 +45,7 @@ def open_schedule(call: Call) -> Iterator[OpenedSchedule]:
     file, given = call.session.config, call.given()
     if not file.name:
         raise ConfigurationError(f"a schedule is read from a file: name it with `config`, or write {DEFAULT_FILE}")
-    definition = ScheduleDefinition.read(file.schedule, file=file.name)
+    definition = ScheduleDefinition.read(file, JobDigests(installed()))
     registry = installed().without(given.settings(PluginSettings).disable_plugin)
     spec = dataclasses.replace(store_spec(given, registry), kind="schedule-store")
     with registry.open(ScheduleStore, spec) as store:

@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -61,14 +61,12 @@ class ConfigFile:
     """``[schedule]`` as it is; ``[schedule.jobs.NAME.options]`` are the options of a job."""
 
     @classmethod
-    def read(cls, path: Path, known: Iterable[str], *, job: tuple[str, str] | None = None) -> ConfigFile:
+    def read(cls, path: Path, known: Iterable[str]) -> ConfigFile:
         """Reads a file.
 
         Args:
             path: the file.
             known: all option names there are.
-            job: a job whose options count instead of those of the file, and the digest (:func:`digest_of`) that it
-                must have.
 
         Raises:
             ConfigurationError: it cannot be read, is not TOML, or has an unknown key; the message names it.
@@ -85,10 +83,7 @@ class ConfigFile:
         sections = {name: data.pop(name) for name in SECTIONS if isinstance(data.get(name), dict)}
         names = frozenset(known)
         _check_keys(path, data, names)
-        jobs = _options_of_jobs(path, sections.get("schedule", {}), names)
-        if job is not None:
-            _check_job(path, sections.get("schedule", {}), *job)
-            data.update(jobs.get(job[0], {}))
+        _check_options_of_jobs(path, sections.get("schedule", {}), names)
         return cls(
             name=str(path),
             options=data,
@@ -98,6 +93,17 @@ class ConfigFile:
             connectors=_by_connector(path, sections.get("connectors", {})),
             schedule=sections.get("schedule", {}),
         )
+
+    def job(self, name: str) -> Mapping[str, Any] | None:
+        """The table of a job; ``None`` if there is none of this name."""
+        jobs = self.schedule.get("jobs", {})
+        table = jobs.get(name) if isinstance(jobs, dict) else None
+        return table if isinstance(table, dict) else None
+
+    def of_job(self, name: str) -> ConfigFile:
+        """The file as it is for a run of a job, whose options count instead of those at the top."""
+        own = (self.job(name) or {}).get("options", {})
+        return replace(self, options={**self.options, **(own if isinstance(own, dict) else {})})
 
 
 def keys_of(names: Iterable[str]) -> set[str]:
@@ -124,32 +130,20 @@ def _check_keys(path: Path, data: Mapping[str, Any], known: Iterable[str]) -> No
 
 
 def digest_of(value: object) -> str:
-    """A digest of a value of the file, such as the table of a job."""
+    """A digest of plain values."""
     return hashlib.blake2b(json.dumps(value, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
 
 
-def _check_job(path: Path, schedule: Mapping[str, Any], job: str, digest: str) -> None:
-    """Makes sure that a job is still what its scheduler has read: without its options, a run could delete (S27)."""
+def _check_options_of_jobs(path: Path, schedule: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Makes sure that the options of jobs exist; whatever else is wrong with a job is said by whoever reads it."""
     jobs = schedule.get("jobs", {})
-    table = jobs.get(job) if isinstance(jobs, dict) else None
-    if not isinstance(table, dict) or digest_of(table) != digest:
-        raise ConfigurationError(f"the job {job!r} in {path} is not what its scheduler has read; restart the scheduler")
-
-
-def _options_of_jobs(path: Path, schedule: Mapping[str, Any], known: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-    """The options of each job of a schedule; whatever else is wrong with it is said by whoever reads it."""
-    jobs = schedule.get("jobs", {})
-    found = {
-        name: job["options"]
-        for name, job in (jobs.items() if isinstance(jobs, dict) else ())
-        if isinstance(job, dict) and isinstance(job.get("options"), dict)
-    }
-    for name, options in found.items():
+    for name, job in jobs.items() if isinstance(jobs, dict) else ():
+        if not isinstance(job, dict) or not isinstance(job.get("options"), dict):
+            continue
         try:
-            _check_keys(path, options, known)
+            _check_keys(path, job["options"], known)
         except ConfigurationError as error:
             raise ConfigurationError(f"{error} (in [schedule.jobs.{name}.options])") from error
-    return found
 
 
 def _flat(path: Path, section: str, table: Mapping[str, Any]) -> dict[str, OptionValue]:

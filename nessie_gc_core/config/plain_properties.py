@@ -65,7 +65,17 @@ def is_plain_property(setting: str, name: str, value: str) -> bool:
         name: the whole name of the property.
         value: its value: never one that may have a secret in it.
     """
-    if setting not in PROPERTIES or _DOUBTFUL_VALUE.search(value):
+    return _DOUBTFUL_VALUE.search(value) is None and is_known_property(setting, name)
+
+
+def is_known_property(setting: str, name: str) -> bool:
+    """Whether a property is well known, and holds no secret unless somebody writes one into its value.
+
+    Args:
+        setting: what holds it, as above.
+        name: the whole name of the property.
+    """
+    if setting not in PROPERTIES:
         return False
     if setting != "spark_conf":
         return name in _ICEBERG

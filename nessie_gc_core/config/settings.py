@@ -74,15 +74,16 @@ class RepositorySettings(ConnectorOptions):
         section=_REPOSITORY,
         metavar="FILE",
         help="PEM file with the certificate authorities to trust (default: those of Python).",
+        per_machine=True,
     )
     tls_verify: bool | None = option(
         None, section=_REPOSITORY, help="Check the certificate of the server (default: yes)."
     )
     connect_timeout: timedelta | None = option(
-        None, section=_REPOSITORY, help="Time limit for connecting to the repository."
+        None, section=_REPOSITORY, help="Time limit for connecting to the repository.", per_machine=True
     )
     read_timeout: timedelta | None = option(
-        None, section=_REPOSITORY, help="Time limit for the next part of a response."
+        None, section=_REPOSITORY, help="Time limit for the next part of a response.", per_machine=True
     )
 
 
@@ -180,6 +181,7 @@ class FileSettings(ConnectorOptions):
         minimum=1,
         help="How many metadata files and manifests each process reads at once (default: 64 from network stores, 1 "
         "from local disks).",
+        per_machine=True,
     )
 
 
@@ -217,6 +219,7 @@ class EngineSettings(ConnectorOptions):
         section=_ENGINE,
         minimum=1,
         help="Number of workers (threads and processes) of the local engine. On Spark, the master decides.",
+        per_machine=True,
     )
     table_catalog: str = option(
         "iceberg",
@@ -224,7 +227,9 @@ class EngineSettings(ConnectorOptions):
         metavar="NAME",
         help="Connector that opens table catalogs for the local engine. Spark uses those of its session.",
     )
-    spark_master: str | None = option(None, section=_ENGINE, metavar="MASTER", help="Spark master (default: local[*]).")
+    spark_master: str | None = option(
+        None, section=_ENGINE, metavar="MASTER", help="Spark master (default: local[*]).", per_machine=True
+    )
     spark_conf: Mapping[str, str] = option(
         {}, section=_ENGINE, metavar="KEY=VALUE", key=r"spark\.[A-Za-z0-9_.\-]+", help="Spark property.", shown=False
     )
@@ -233,6 +238,7 @@ class EngineSettings(ConnectorOptions):
         section=_ENGINE,
         metavar="SIZE",
         help="Memory for joins on the local engine, such as 1GB (default: 512MB).",
+        per_machine=True,
     )
 
 

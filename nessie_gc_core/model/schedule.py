@@ -61,7 +61,7 @@ class ScheduledJob:
     next: Occasion | None
     """For when it is due next; ``None``: never."""
     digest: str = ""
-    """Of all that its definition says, such as the options of its runs: a scheduler runs what it has read itself."""
+    """Of all that decides what its runs do, such as their options: a scheduler runs what it has read itself."""
     last: datetime | None = None
     """The latest ``due`` of an occasion that was started or skipped."""
     outcome: RunStatus | None = None

@@ -43,6 +43,7 @@ def outcomes_option() -> str | None:
         section=SWEEP,
         metavar="FILE",
         help="Write every file with its outcome and reason to this file (.jsonl or .parquet).",
+        per_machine=True,
     )
 
 

@@ -20,7 +20,7 @@ class WalkParameters(ConnectorOptions):
     """How references are walked, by a mark and by a re-check."""
 
     identify_parallelism: int = option(
-        4, section=MARK, minimum=1, help="How many references to walk at once, on both engines."
+        4, section=MARK, minimum=1, help="How many references to walk at once, on both engines.", per_machine=True
     )
     visited: str = option(
         "exact", section=MARK, metavar="NAME", help="How to remember which commits were walked: exact or none."
@@ -78,6 +78,7 @@ def write_live_set_id_to_option() -> str | None:
         section=MARK,
         metavar="FILE",
         help="Write the live set's id to this file, created at start with its parent folders.",
+        per_machine=True,
     )
 
 

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from nessie_gc_memory import MemoryScheduleStore
 from thoroughness import examples
 
+from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.scheduler import Scheduler
@@ -79,7 +82,7 @@ class World:
         return Work(Outcome(exit_code=0, report="{}"))
 
     def scheduler(self) -> Scheduler:
-        definition = ScheduleDefinition.read(TABLE, file="x.toml")
+        definition = ScheduleDefinition.read(ConfigFile(name="x.toml", schedule=TABLE), JobDigests(installed()))
         return Scheduler(definition=definition, store=self.store, runner=self, clock=self.clock)
 
     def look(self) -> None:

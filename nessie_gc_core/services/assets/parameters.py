@@ -322,9 +322,14 @@ class AssetPageParameters(ConnectorOptions):
         section=_ASSETS,
         metavar="FILE.html",
         help="Write the page to this file, replacing an existing one; on the command line, '-' is standard output.",
+        per_machine=True,
     )
     plots: str | None = option(
-        None, section=_ASSETS, metavar="FOLDER", help="Write the plots of the page to this folder, as PNG files."
+        None,
+        section=_ASSETS,
+        metavar="FOLDER",
+        help="Write the plots of the page to this folder, as PNG files.",
+        per_machine=True,
     )
     seen_count: int = seen_count_option()
     seen_apart: timedelta = seen_apart_option()

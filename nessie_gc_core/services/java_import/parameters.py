@@ -22,7 +22,9 @@ class ImportJavaParameters(ConnectorOptions):
         metavar="URL",
         help="Database with the tables of the Java tool (default: the database of the live-set store).",
     )
-    java_user: str | None = option(None, section=_TABLES, metavar="USER", help="User of that database.")
+    java_user: str | None = option(
+        None, section=_TABLES, metavar="USER", help="User of that database.", per_machine=True
+    )
     java_password: str | None = secret(
         section=_TABLES, metavar="PASSWORD", help="Password of that user; prefer NESSIE_GC_JAVA_PASSWORD."
     )

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from nessie_gc_core.config.file import digest_of
+from nessie_gc_core.config.file import ConfigFile, digest_of
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions, option, options, secret
 from nessie_gc_core.model.schedule import WENT_WRONG, Occasion, RunStatus, ScheduledJob
@@ -107,7 +108,7 @@ class JobDefinition:
     options: Mapping[str, Any] = field(repr=False)
     """Options of its run, as at the top of the file."""
     digest: str
-    """Of all that its table says."""
+    """Of all that decides what its runs do."""
     lease: timedelta
     """For how long a run has it, each time."""
 
@@ -148,27 +149,27 @@ class ScheduleDefinition:
         return self.settings.name
 
     @classmethod
-    def read(cls, table: Mapping[str, Any], *, file: str) -> ScheduleDefinition:
+    def read(cls, file: ConfigFile, digests: JobDigests) -> ScheduleDefinition:
         """Reads the table.
 
         Args:
-            table: ``[schedule]``.
-            file: the name of the file, for errors.
+            file: the file with the table ``[schedule]``.
+            digests: those of its jobs.
 
         Raises:
             ConfigurationError: there is no job, or one of them is wrong; the message names it.
         """
-        own = {name: value for name, value in table.items() if name != "jobs"}
-        with _telling(f"{file}: [schedule]"):
+        own = {name: value for name, value in file.schedule.items() if name != "jobs"}
+        with _telling(f"{file.name}: [schedule]"):
             settings = ScheduleSettings.from_mapping(_underscored(own))
             zone = _zone(settings.time_zone)
-        jobs = table.get("jobs", {})
+        jobs = file.schedule.get("jobs", {})
         if not isinstance(jobs, dict) or not jobs or not all(isinstance(job, dict) for job in jobs.values()):
-            raise ConfigurationError(f"{file} has no job; write a table [schedule.jobs.NAME] for each")
+            raise ConfigurationError(f"{file.name} has no job; write a table [schedule.jobs.NAME] for each")
         read: dict[str, JobDefinition] = {}
         for name, job in jobs.items():
-            with _telling(f"{file}: [schedule.jobs.{name}]"):
-                read[name] = _job(name, job, settings, zone)
+            with _telling(f"{file.name}: [schedule.jobs.{name}]"):
+                read[name] = _job(name, job, settings, zone, digest=digests.digest(file, name) or "")
         return cls(settings=settings, jobs=read)
 
     def check(self, names: Iterable[str]) -> None:
@@ -182,7 +183,9 @@ class ScheduleDefinition:
                 raise ConfigurationError(f"there is no job {name!r}; there are: {', '.join(sorted(self.jobs))}")
 
 
-def _job(name: str, table: Mapping[str, Any], schedule: ScheduleSettings, zone: ZoneInfo) -> JobDefinition:
+def _job(
+    name: str, table: Mapping[str, Any], schedule: ScheduleSettings, zone: ZoneInfo, *, digest: str
+) -> JobDefinition:
     more = table.get("options", {})
     if not isinstance(more, dict):
         raise ConfigurationError("`options` must be a table of options, as at the top of the file")
@@ -201,7 +204,7 @@ def _job(name: str, table: Mapping[str, Any], schedule: ScheduleSettings, zone: 
         settings=settings,
         trigger=Trigger.read(settings.when, settings.when_reclaimable),
         options=more,
-        digest=digest_of(table),
+        digest=digest,
         lease=schedule.lease,
     )
 

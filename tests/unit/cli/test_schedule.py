@@ -10,8 +10,10 @@ import pytest
 from cli_runs import Run, one_line
 from nessie_gc_jdbc import JdbcScheduleStore
 
-from nessie_gc_core.config.file import digest_of as digest_of_table
+from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
+from nessie_gc_core.plugins import installed
 
 JOBS = """
 jdbc-url = "sqlite:///schedule.db"
@@ -30,7 +32,9 @@ NOW = datetime.now(UTC)
 
 
 def digest_of(job: str) -> str:
-    return digest_of_table(tomllib.loads(JOBS)["schedule"]["jobs"][job])
+    table = tomllib.loads(JOBS)
+    file = ConfigFile(schedule=table["schedule"], options={"jdbc-url": table["jdbc-url"]})
+    return JobDigests(installed()).digest(file, job) or ""
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +151,18 @@ def test_the_options_of_a_job_count_only_for_its_runs(run: Run) -> None:
     assert "P3D" == cutoff(**nightly, NESSIE_GC_DEFAULT_CUTOFF="P3D")
 
 
-@pytest.mark.parametrize("changed", ["", JOBS.replace("P30D", "P3D"), JOBS.replace("jobs.nightly", "jobs.daily"), None])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "",
+        JOBS.replace("P30D", "P3D"),
+        JOBS.replace("jobs.nightly", "jobs.daily"),
+        JOBS.replace("Berlin", "Paris"),
+        'allow = ["s3://all/"]' + JOBS,
+        JOBS + '[repository]\nuri = "http://other:19120/api/v2"',
+        None,
+    ],
+)
 def test_s27_a_run_whose_job_is_no_longer_what_the_scheduler_read_is_refused(
     run: Run, file: Path, changed: str | None
 ) -> None:

@@ -70,7 +70,7 @@ class IcebergCatalogOptions(ConnectorOptions):
     unreadable_tables: Mapping[str, str] = option(
         {}, help="NAMESPACE.TABLE=LOCATION of tables that the catalog cannot load; nothing is deleted there"
     )
-    parallelism: int = option(4, help="how many tables to load at once")
+    parallelism: int = option(4, help="how many tables to load at once", per_machine=True)
     retries: int = option(
         2,
         help="how often to repeat a call if the catalog or a store does not answer; if it refuses too many requests, "

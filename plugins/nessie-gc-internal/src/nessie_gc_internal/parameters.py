@@ -26,7 +26,7 @@ class InternalGcParameters(ConnectorOptions):
         help="Database of Nessie's version store JDBC2: jdbc:postgresql://HOST:PORT/DATABASE or "
         "postgresql://HOST/DATABASE.",
     )
-    nessie_jdbc_user: str | None = option(None, section=_DATABASE, help="User of the database.")
+    nessie_jdbc_user: str | None = option(None, section=_DATABASE, help="User of the database.", per_machine=True)
     nessie_jdbc_password: str | None = secret(
         section=_DATABASE,
         help="Password of the user; prefer the environment variable NESSIE_GC_NESSIE_JDBC_PASSWORD.",

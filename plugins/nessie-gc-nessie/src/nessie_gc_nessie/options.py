@@ -32,8 +32,10 @@ class NessieOptions(ConnectorOptions):
     oauth2_client_id: str | None = option(None, help="Client id for OAuth2 client credentials.")
     oauth2_client_secret: str | None = secret(help="Client secret for OAuth2 client credentials.")
     oauth2_scope: str | None = option(None, help="Scopes to request, separated by spaces.")
-    connect_timeout_seconds: float = option(10.0, help="How long to wait for a connection.")
-    read_timeout_seconds: float = option(60.0, help="How long to wait for the next part of a response.")
+    connect_timeout_seconds: float = option(10.0, help="How long to wait for a connection.", per_machine=True)
+    read_timeout_seconds: float = option(
+        60.0, help="How long to wait for the next part of a response.", per_machine=True
+    )
     retries: int = option(5, help="How often to repeat a request while the server is unavailable.")
     retry_backoff_seconds: float = option(
         0.5, help="Pause before the first repetition of a request; doubles each time."
@@ -41,7 +43,7 @@ class NessieOptions(ConnectorOptions):
     reconnect_seconds: float = option(
         60.0, help="How long to try again, beyond the retries, a server that answered before."
     )
-    tls_ca_file: str | None = option(None, help="PEM file with trusted certificate authorities.")
+    tls_ca_file: str | None = option(None, help="PEM file with trusted certificate authorities.", per_machine=True)
     tls_verify: bool = option(True, help="Whether to check the server's certificate.")
     page_size: int = option(1000, help="Maximum number of entries in one response (Nessie limits commits to 250).")
     nessie_options: Mapping[str, str] = secret_mapping(

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from nessie_gc_memory import MemoryScheduleStore
 
+from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.model.schedule import JobRun, ScheduledJob
+from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.conduct import Patience
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
 from nessie_gc_core.services.schedule.outcome import Outcome
@@ -94,10 +97,13 @@ class Bench:
     runner: FakeRunner = field(default_factory=FakeRunner)
     told: queue.Queue[JobRun] = field(default_factory=queue.Queue)
 
-    def scheduler(self, jobs: Mapping[str, Mapping[str, Any]], **settings: Any) -> Scheduler:
+    def scheduler(
+        self, jobs: Mapping[str, Mapping[str, Any]], *, top: Mapping[str, Any] | None = None, **settings: Any
+    ) -> Scheduler:
         table = {**settings, "jobs": {name: {"service": "gc", **job} for name, job in jobs.items()}}
+        file = ConfigFile(name="x.toml", schedule=table, options=top or {})
         return Scheduler(
-            definition=ScheduleDefinition.read(table, file="x.toml"),
+            definition=ScheduleDefinition.read(file, JobDigests(installed())),
             store=self.store,
             runner=self.runner,
             clock=self.clock,

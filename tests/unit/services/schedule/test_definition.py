@@ -12,14 +12,17 @@ import pytest
 from nessie_gc_core.cli.command import _known_options
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
 
 def read(text: str) -> ScheduleDefinition:
-    return ScheduleDefinition.read(tomllib.loads(text).get("schedule", {}), file="x.toml")
+    file = ConfigFile(name="x.toml", schedule=tomllib.loads(text).get("schedule", {}))
+    return ScheduleDefinition.read(file, JobDigests(installed()))
 
 
 def test_a_job_has_a_service_a_timing_and_options() -> None:
@@ -88,7 +91,7 @@ def test_what_is_wrong_is_said_with_its_table(text: str, said: str) -> None:
 
 def test_the_example_is_a_schedule_whose_options_exist() -> None:
     file = ConfigFile.read(Path(__file__).parents[4] / "examples" / "schedule.toml", _known_options(cli))
-    found = ScheduleDefinition.read(file.schedule, file=file.name)
+    found = ScheduleDefinition.read(file, JobDigests(installed()))
     assert {"collect": "gc", "health": "health", "prune": "prune", "tags": "autotag"} == {
         name: job.service for name, job in found.jobs.items()
     }

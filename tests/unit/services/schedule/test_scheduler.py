@@ -246,6 +246,18 @@ def test_a_scheduler_leaves_a_job_alone_whose_options_changed(bench: Bench) -> N
     assert [MIDNIGHT + HOUR] == [run.occasion.due for run in new.run_due()]
 
 
+def test_s27_a_scheduler_leaves_a_job_alone_if_the_top_of_its_file_is_another_one(bench: Bench) -> None:
+    old = bench.scheduler(HOURLY, top={"allow": ["s3://lake/"]})
+    old.define()
+    new = bench.scheduler(HOURLY, top={"allow": ["s3://lake/warehouse/"]})
+    new.define()
+    bench.clock.pass_(hours=1)
+    with Pool(1) as pool:
+        old._start_due(pool, bench.clock())
+        assert 0 == pool.running
+    assert [MIDNIGHT + HOUR] == [run.occasion.due for run in new.run_due()]
+
+
 def test_a_scheduler_adds_its_jobs_again_that_another_file_removed(bench: Bench) -> None:
     scheduler = bench.scheduler(HOURLY)
     scheduler.define()
