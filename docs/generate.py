@@ -18,6 +18,7 @@ from generating import (
     java_tool,
     models,
     python,
+    rights,
     services,
     tables,
 )
@@ -36,6 +37,7 @@ PAGES = {
     "python.md": python.page,
     "relations.md": data.relations_page,
     "report.md": data.report_page,
+    "rights.md": rights.page,
     "services.md": services.page,
     "tables.md": tables.page,
 }
@@ -63,6 +65,7 @@ def texts() -> Iterator[tuple[Path, str]]:
         yield REFERENCE / name, NOTE + page().strip() + "\n"
     yield architecture.PICTURE, architecture.picture()
     yield architecture.PAGE, architecture.page()
+    yield from rights.files()
 
 
 if __name__ == "__main__":

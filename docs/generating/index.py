@@ -15,6 +15,7 @@ _PAGES = (
     ("relations.md", "the relations between the phases of a run, column by column"),
     ("tables.md", "the tables of unreferenced assets, column by column"),
     ("report.md", "the report of a run, outcomes, exit codes, the status of a live set"),
+    ("rights.md", "the rights that each command needs in each store, one by one"),
     ("compatibility.md", "which versions of Spark, Java, Scala, Python and Iceberg were tested together"),
     ("java-tool.md", "every option of the Java tool, and its equivalent"),
 )

@@ -11,30 +11,19 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from http.client import HTTPConnection, HTTPException
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from nessie_gc_core.testing.servers.fault_proxy import COUNTS, Faults
+from nessie_gc_core.testing.servers.handing_on import Answer, HandingOn, ProxyServer
 from nessie_gc_core.testing.servers.process import LOOPBACK
 from nessie_gc_core.testing.servers.signed import signed_headers
 
 COUNTED = ("requests", "deletes", "unavailable", "key_errors", "resets", "expired", "slow")
 """What the proxy says how often it came."""
-_NOT_HANDED_ON = frozenset({"connection", "expect", "keep-alive", "transfer-encoding", "content-length"})
-_TIMEOUT_SECONDS = 60
-
-
-class Answer(NamedTuple):
-    """What a client gets."""
-
-    status: int
-    headers: Sequence[tuple[str, str]]
-    body: bytes
 
 
 class _Day:
@@ -73,17 +62,15 @@ class _Day:
             return strikes
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(HandingOn):
     day: ClassVar[_Day]
-    _upstream: HTTPConnection | None = None
 
-    def do_GET(self) -> None:
+    def respond(self) -> None:
         if self.path == COUNTS:
             body = json.dumps(self.day.counts).encode()
-            self._say(Answer(200, [("Content-Type", "application/json")], body))
+            self.say(Answer(200, [("Content-Type", "application/json")], body))
             return
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.read_body()
         is_deletion = self.command == "POST" and "delete" in urlsplit(self.path).query.split("&")
         if not self.day.begins(is_deletion=is_deletion):
             self._hang()
@@ -94,9 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif answer is None:
             self._reset()
         else:
-            self._say(answer)
-
-    do_PUT = do_POST = do_DELETE = do_HEAD = do_GET  # noqa: N815 - the names that the standard library calls
+            self.say(answer)
 
     def _answer(self, body: bytes, *, is_deletion: bool) -> Answer | None:
         """The answer; ``None``: the connection is reset."""
@@ -109,12 +94,8 @@ class _Handler(BaseHTTPRequestHandler):
             return _error(400, "ExpiredToken", "The provided token has expired.")
         if day.happens("resets", faults.resets / 2):
             return None
-        answer = self._without_some_keys(body) if is_deletion and faults.key_errors else self._handed_on(body)
+        answer = self._without_some_keys(body) if is_deletion and faults.key_errors else self.hand_on(body)
         return None if day.happens("resets", faults.resets / 2) else answer
-
-    def _handed_on(self, body: bytes) -> Answer:
-        headers = [(name, value) for name, value in self.headers.items() if name.lower() not in _NOT_HANDED_ON]
-        return self._asked(self.command, self.path, headers, body)
 
     def _without_some_keys(self, body: bytes) -> Answer:
         """Has the server delete the other keys, and adds errors of these to its answer."""
@@ -130,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
         if objects:
             rest = f"<Delete>{objects}</Delete>".encode()
             headers = signed_headers("POST", self.path, rest, self.day.properties)
-            answer = self._asked("POST", self.path, [*headers.items()], rest)
+            answer = self.ask("POST", self.path, [*headers.items()], rest)
             if answer.status != 200:
                 return answer
             said = answer.body.decode()
@@ -140,36 +121,6 @@ class _Handler(BaseHTTPRequestHandler):
         )
         before, _, after = said.rpartition("</DeleteResult>")
         return Answer(200, [("Content-Type", "application/xml")], f"{before}{errors}</DeleteResult>{after}".encode())
-
-    def _asked(self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes) -> Answer:
-        for _ in range(2):  # the server may have closed a connection that was not used for a while
-            if self._upstream is None:
-                address = urlsplit(self.day.properties["s3.endpoint"])
-                self._upstream = HTTPConnection(address.hostname or "", address.port, timeout=_TIMEOUT_SECONDS)
-            try:
-                self._upstream.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-                for name, value in headers:
-                    self._upstream.putheader(name, value)
-                self._upstream.putheader("Content-Length", str(len(body)))
-                self._upstream.endheaders(body)
-                with self._upstream.getresponse() as found:
-                    return Answer(found.status, found.getheaders(), found.read())
-            except (HTTPException, OSError):
-                self._upstream.close()
-                self._upstream = None
-        return _error(502, "BadGateway", "the server behind the proxy does not answer")
-
-    def _say(self, answer: Answer) -> None:
-        self.send_response_only(answer.status)
-        is_head = self.command == "HEAD"
-        for name, value in answer.headers:
-            if name.lower() not in _NOT_HANDED_ON or (is_head and name.lower() == "content-length"):
-                self.send_header(name, value)
-        if not is_head:
-            self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        if not is_head:
-            self.wfile.write(answer.body)
 
     def _hang(self) -> None:
         """Answers nothing until the client is gone."""
@@ -183,26 +134,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
 
-    def finish(self) -> None:
-        """Closes the way to the server too."""
-        if self._upstream is not None:
-            self._upstream.close()
-        if self.connection.fileno() >= 0:
-            super().finish()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignores clients that are gone."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
-
 
 def _error(status: int, code: str, message: str) -> Answer:
     body = f'<?xml version="1.0" encoding="UTF-8"?><Error><Code>{code}</Code><Message>{message}</Message></Error>'
@@ -214,7 +145,8 @@ def main() -> None:
     port, file = sys.argv[1:]
     given = json.loads(Path(file).read_text(encoding="utf-8"))
     _Handler.day = _Day(Faults(**given["faults"]), given["properties"])
-    with _Server((LOOPBACK, int(port)), _Handler) as server:
+    _Handler.endpoint = given["properties"]["s3.endpoint"]
+    with ProxyServer((LOOPBACK, int(port)), _Handler) as server:
         server.serve_forever()
 
 

@@ -1,0 +1,130 @@
+"""A lake of a plain catalog whose requests to its object store are noted, and what each use of it asks for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from click.testing import CliRunner
+from noted_requests import Recording
+from pyiceberg.catalog import Catalog
+
+from nessie_gc_core.cli.main import cli
+
+NOW = ("--min-age", "PT0S", "--no-age-floor")
+ROWS = pa.table({"n": pa.array([1, 2], pa.int64())})
+_DEAD = 2
+"""So many files of each table are garbage."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """The back door to a bucket, past the proxy."""
+
+    url: str
+    """Its location, without a slash at the end."""
+    put: Callable[[str, bytes], object]
+    delete: Callable[[str], object]
+    keep_versions: Callable[[bool], object] = lambda on: None
+    """Turns versioning on or off."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RightsLake:
+    """A table for each use, so that no use sees the garbage of another one."""
+
+    folder: Path
+    bucket: Bucket
+    catalog: Catalog
+    record: Recording
+    access: Mapping[str, str]
+    """Properties of the storage, by the address of the proxy."""
+
+    def write(self, *uses: str) -> None:
+        """The tables, and the configuration of the collector."""
+        self.catalog.create_namespace("db")
+        for use in uses:
+            table = self.catalog.create_table(f"db.{_name(use)}", ROWS.schema)
+            for _ in range(2):
+                table.append(ROWS)
+            self.leave_garbage(use)
+        lines = "".join(f"{json.dumps(name)} = {json.dumps(value)}\n" for name, value in self.access.items())
+        (self.folder / "nessie-gc.toml").write_text(
+            f'engine = "local"\njdbc-url = "sqlite:///{self.folder}/live-sets.db"\n'
+            f'[repository]\nname = "iceberg-catalog"\ncatalog_name = "prod"\n'
+            f'uri = "sqlite:///{self.folder}/catalog.db"\n[repository.properties]\n{lines}[iceberg]\n{lines}'
+        )
+        time.sleep(2.1)  # the server's clock and its files' times are whole seconds: what was written is to be older
+
+    def leave_garbage(self, use: str) -> None:
+        """Files that nothing needs, in the table of a use."""
+        for number in range(_DEAD):
+            self.bucket.put(f"warehouse/db/{_name(use)}/data/dead-{number}.parquet", b"left over")
+
+    @contextmanager
+    def without_metadata(self, use: str) -> Iterator[None]:
+        """The metadata of a table is not there for a while."""
+        table = self.catalog.load_table(f"db.{_name(use)}")
+        key = table.metadata_location.removeprefix(f"{self.bucket.url}/")
+        data = table.io.new_input(table.metadata_location).open().read()
+        self.bucket.delete(key)
+        try:
+            yield
+        finally:
+            self.bucket.put(key, data)
+
+    def run(self, command: str, *options: str) -> dict[str, Any]:
+        """The report of a command."""
+        words = (command, "--config", str(self.folder / "nessie-gc.toml"), "--json", *options)
+        run = CliRunner().invoke(cli, words)
+        assert 0 == run.exit_code, f"{run.stdout}{run.stderr}"
+        return dict(json.loads(run.stdout))
+
+    def collect(self, use: str, *options: str, command: str = "gc") -> dict[str, Any]:
+        """The report of a command on the table of one use."""
+        return self.run(command, "--include", f"db[.]{_name(use)}", *NOW, *options)
+
+
+def mark(lake: RightsLake) -> None:
+    """A file that is missing is asked for as well."""
+    lake.run("mark")
+    lake.run("health")
+    with lake.without_metadata("mark"):
+        lake.run("mark")
+
+
+def find(lake: RightsLake) -> None:
+    lake.run("check", "--allow", f"{lake.bucket.url}/warehouse", *NOW)
+    found = lake.collect("find", "--dry-run")
+    assert _DEAD == found["would_delete"]["files"], found
+    assert _DEAD == lake.collect("find", "--defer-deletes")["deferred"]["files"]
+
+
+def sweep(lake: RightsLake) -> None:
+    live_set = lake.run("mark")["live_set_id"]
+    assert _DEAD == lake.collect("sweep", "--live-set-id", live_set, command="sweep")["deleted"]["files"]
+
+
+def quarantined(lake: RightsLake, use: str, place: str) -> None:
+    """Holds the garbage of a table, restores one file, and purges the other one."""
+    held = lake.collect(use, "--quarantine", place, "--quarantine-for", "PT0S")
+    assert _DEAD == held["quarantined"]["files"], held
+    assert 1 == lake.run("restore", "--matching", f".*/{_name(use)}/data/dead-0.*")["restored"]["files"]
+    if place.startswith("tags:"):
+        lake.collect(use)  # without which no tagged file is purged
+    assert 1 == lake.run("purge", "--matching", f".*/{_name(use)}/.*")["purged"]["files"]
+
+
+def expire_snapshots(lake: RightsLake) -> None:
+    found = lake.collect("expire-snapshots", "--older-than", "PT0S", command="expire-snapshots")
+    assert found["collection"]["deleted"]["files"], found
+
+
+def _name(use: str) -> str:
+    return use.replace("-", "_")

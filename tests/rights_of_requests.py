@@ -1,0 +1,54 @@
+"""Which right each request to an object store needs, by the documentation of the store."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Iterator, Mapping
+
+from noted_requests import Asked
+
+_OF_BUCKETS: Mapping[str, str] = {
+    "versioning": "s3:GetBucketVersioning",
+    "lifecycle": "s3:GetLifecycleConfiguration",
+    "versions": "s3:ListBucketVersions",
+    "list-type": "s3:ListBucket",
+}
+"""Parameter of a GET of a bucket to what it needs."""
+
+
+def s3_rights(requests: Iterable[Asked]) -> set[tuple[str, str]]:
+    """Actions of IAM, each with the bucket or object that it is about."""
+    return {(action, f"arn:aws:s3:::{resource}") for asked in requests for action, resource in _of_s3(asked)}
+
+
+def _of_s3(asked: Asked) -> Iterator[tuple[str, str]]:
+    bucket, _, key = asked.path.removeprefix("/").partition("/")
+    if asked.status == 404 and key:
+        yield "s3:ListBucket", bucket  # without it, S3 says "denied" of what is not there
+    where = f"{bucket}/{key}" if key else bucket
+    if asked.method == "POST" and "delete" in asked.query:
+        yield from _of_deletions(bucket, asked.body)
+    elif not key:
+        assert asked.method in ("GET", "HEAD"), asked
+        yield next((right for name, right in _OF_BUCKETS.items() if name in asked.query), "s3:ListBucket"), where
+        assert asked.method == "HEAD" or asked.query.keys() & _OF_BUCKETS.keys(), asked
+    elif "tagging" in asked.query:
+        verb = {"GET": "Get", "PUT": "Put", "DELETE": "Delete"}[asked.method]
+        yield f"s3:{verb}ObjectTagging", where
+    elif asked.method == "DELETE" and "uploadId" in asked.query:
+        yield "s3:AbortMultipartUpload", where
+    else:
+        verb = {"GET": "Get", "HEAD": "Get", "PUT": "Put", "POST": "Put", "DELETE": "Delete"}[asked.method]
+        yield f"s3:{verb}Object{'Version' if 'versionId' in asked.query else ''}", where
+        if source := asked.headers.get("x-amz-copy-source"):
+            yield "s3:GetObject", source.removeprefix("/")
+
+
+def _of_deletions(bucket: str, body: bytes) -> Iterator[tuple[str, str]]:
+    """A deletion that names the entity tag reads it."""
+    for each in ElementTree.fromstring(body):
+        named = {part.tag.rpartition("}")[2]: part.text or "" for part in each}
+        if "Key" in named:
+            yield f"s3:DeleteObject{'Version' if 'VersionId' in named else ''}", f"{bucket}/{named['Key']}"
+            if "ETag" in named:
+                yield "s3:GetObject", f"{bucket}/{named['Key']}"
