@@ -200,7 +200,7 @@ SCHEDULE_COMMANDS = (
             GcCommand("run", run, (_ONCE, *_ALL), lasts=True),
             GcCommand("list", list_, _ALL),
             GcCommand("history", history, (*HISTORY, *_ALL)),
-            GcCommand("page", page, (PAGE, *_ALL)),
+            GcCommand("page", page, (*PAGE, *_ALL)),
             GcCommand("trigger", trigger_, _ALL, arguments=_JOBS),
             GcCommand("pause", pause_, _ALL, arguments=_JOBS),
             GcCommand("resume", resume_, _ALL, arguments=_JOBS),

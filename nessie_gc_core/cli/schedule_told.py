@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
@@ -28,7 +27,7 @@ from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.schedule.history import plain_run
-from nessie_gc_core.services.schedule.page.figures import figures_of
+from nessie_gc_core.services.schedule.page.figures import MOST_DAYS, figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
 from nessie_gc_core.services.schedule.page.serve import PageServer
 
@@ -45,7 +44,7 @@ def page(call: Call) -> int:
     """
     path = call.text("output_file") or "schedule.html"
     with open_schedule(call) as opened, open_store(call) as live_sets:
-        text = page_of(opened, live_sets, call.zone())
+        text = page_of(opened, live_sets, call.zone(), days=call.number("days"))
     if path == PIPE:
         click.echo(text)
         return 0
@@ -61,10 +60,13 @@ def page(call: Call) -> int:
 
 
 # ---- history ------------------------------------------------------------------------------------------
-def page_of(opened: OpenedSchedule, live_sets: LiveSetStore, zone: tzinfo | None) -> str:
-    """The page of a schedule, with what is in quarantine."""
+def page_of(opened: OpenedSchedule, live_sets: LiveSetStore, zone: tzinfo | None, *, days: int | None = None) -> str:
+    """The page of a schedule, with what is in quarantine; of as many days as it says, unless a number is given."""
     held = live_sets.quarantines() if isinstance(live_sets, SupportsQuarantine) else ()
-    return render_schedule(figures_of(opened.store, opened.name, now=utc_now(), quarantines=held), zone or UTC)
+    shown_days = days or opened.definition.settings.page_days
+    return render_schedule(
+        figures_of(opened.store, opened.name, now=utc_now(), days=shown_days, quarantines=held), zone or UTC
+    )
 
 
 @contextmanager
@@ -80,8 +82,13 @@ def serving_page(call: Call, opened: OpenedSchedule) -> Iterator[None]:
         return
     with open_store(call) as live_sets:
         make = partial(page_of, opened, live_sets, call.zone())
-        make()  # what is missing is said at once
-        server = PageServer(make, host=settings.page_host, port=settings.page_port, names=settings.page_names)
+        server = PageServer(
+            make,
+            first=make(),  # what is missing is said at once
+            host=settings.page_host,
+            port=settings.page_port,
+            names=settings.page_names,
+        )
         log.info("the page is served at http://%s:%d/", settings.page_host, server.port)
         try:
             yield
@@ -100,12 +107,12 @@ def history(call: Call) -> int:
             jobs=call.texts("job"),
             statuses=[RunStatus(status.upper()) for status in call.texts("run_status")],
             since=None if since is None else datetime.now(UTC) - since,
+            limit=call.number("limit") or (None if call.session.as_json else _SHOWN_RUNS),
         )
-        some = islice(runs, call.number("limit") or (None if call.session.as_json else _SHOWN_RUNS))
         if call.session.as_json:
-            print_json_stream({"schedule": opened.name}, {"runs": map(plain_run, some)})
+            print_json_stream({"schedule": opened.name}, {"runs": map(plain_run, runs)})
             return 0
-        found = list(some)
+        found = list(runs)
     if found:
         print_table(runs_table(found, call.zone()))
     else:
@@ -146,12 +153,21 @@ def runs_table(runs: Iterable[JobRun], zone: tzinfo | None) -> Table:
     return table
 
 
-PAGE = GcOption(
-    "--output-file",
-    "-O",
-    type=Text(),
-    metavar="FILE",
-    help="Write to this file, which is replaced; '-' is standard output (default: schedule.html).",
+PAGE = (
+    GcOption(
+        "--output-file",
+        "-O",
+        type=Text(),
+        metavar="FILE",
+        help="Write to this file, which is replaced; '-' is standard output (default: schedule.html).",
+    ),
+    GcOption(
+        "--days",
+        section=SECTION,
+        type=click.IntRange(min=1, max=MOST_DAYS),
+        metavar="N",
+        help="Show the last N days, today included (default: `page-days` of the schedule, 30).",
+    ),
 )
 HISTORY = (
     GcOption("--job", section=SECTION, type=Texts(), multiple=True, metavar="JOB", help="Only runs of this job."),

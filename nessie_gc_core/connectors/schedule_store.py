@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from uuid import UUID
 
 from nessie_gc_core.connectors.base import Connector
-from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.model.schedule import (
+    DayOfRuns,
+    JobRun,
+    Occasion,
+    RunStatus,
+    ScheduledJob,
+    TableBytes,
+    TableDay,
+)
 
 
 class ScheduleStore(Connector):
@@ -102,7 +110,15 @@ class ScheduleStore(Connector):
         """Renews the lease of a run; false if it is finished or unknown, or if its lease has expired."""
 
     @abstractmethod
-    def finish_run(self, schedule: str, run: JobRun, *, retry: Occasion | None = None, lost: bool = False) -> bool:
+    def finish_run(
+        self,
+        schedule: str,
+        run: JobRun,
+        *,
+        retry: Occasion | None = None,
+        lost: bool = False,
+        tables: Collection[TableBytes] = (),
+    ) -> bool:
         """Records the outcome of a run, and frees its job, whose outcome is the status.
 
         Args:
@@ -110,6 +126,7 @@ class ScheduleStore(Connector):
             run: with its final status, end, exit code, error, numbers and report.
             retry: for when another attempt is due; dropped if the job's next occasion starts no later.
             lost: whether its lease must have expired, because somebody else than its owner finishes it.
+            tables: what its report says of tables, each once, for :meth:`table_days`.
 
         Returns:
             False, and nothing is changed, if the run is finished or unknown, or must have expired and has not.
@@ -132,6 +149,7 @@ class ScheduleStore(Connector):
         statuses: Collection[RunStatus] = (),
         since: datetime | None = None,
         until: datetime | None = None,
+        limit: int | None = None,
     ) -> Iterator[JobRun]:
         """Runs, latest start first, streamed, without reports.
 
@@ -141,8 +159,30 @@ class ScheduleStore(Connector):
             statuses: only those with these statuses, if any are named.
             since: only those that started then or later.
             until: only those that started before.
+            limit: at most so many.
+        """
+
+    @abstractmethod
+    def days(self, schedule: str, *, since: date) -> list[DayOfRuns]:
+        """How many runs of each status started on each day, the earliest day first; no rows where there are none.
+
+        A year of runs is a matter of milliseconds: a store counts them where they are.
+        """
+
+    @abstractmethod
+    def table_days(self, schedule: str, *, since: date, most: int) -> list[TableDay]:
+        """What runs said of tables, for each day on which one did, the earliest first.
+
+        Args:
+            schedule: the schedule.
+            since: the first day.
+            most: so many tables have rows of their own: those with the most bytes reclaimed since, and garbage at once,
+                together. All others, and what runs said of tables that they do not name, are summed for each day.
         """
 
     @abstractmethod
     def forget_runs(self, schedule: str, *, before: datetime) -> int:
-        """Removes runs that started before; those that are not finished stay. Returns how many were removed."""
+        """Removes runs that started before; those that are not finished stay. Returns how many were removed.
+
+        What runs said of tables on earlier days goes, too.
+        """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -30,6 +30,8 @@ class RunStatus(StrEnum):
 
 WENT_WRONG = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED)
 """What became of runs that began and did not succeed."""
+RECLAIMED = ("deleted.bytes", "purged.bytes")
+"""Numbers of reports that say how many bytes are gone for good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +93,45 @@ class JobRun:
     """The whole report, as JSON."""
     host: str = ""
     process: int = 0
+
+    @property
+    def reclaimed(self) -> int:
+        """Bytes that are gone for good."""
+        return sum(self.numbers.get(name, 0) for name in RECLAIMED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayOfRuns:
+    """The runs that started on one day, UTC, and have one status."""
+
+    day: date
+    status: RunStatus
+    runs: int
+    """How many."""
+    reclaimed: int
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableBytes:
+    """What the report of a run says of one table."""
+
+    table: str | None
+    """Its dotted name; ``None``: all tables together that are not named."""
+    garbage: int = 0
+    """Bytes that were found to be garbage."""
+    reclaimed: int = 0
+    """Bytes that are gone for good."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDay:
+    """What the runs that started on one day, UTC, say of one table."""
+
+    day: date
+    table: str | None
+    """Its dotted name; ``None``: all tables together that are not named."""
+    garbage: int
+    """Bytes that were found to be garbage, by the run that found the most."""
+    reclaimed: int
+    """Bytes that are gone for good, of all runs."""

@@ -158,6 +158,11 @@ class RunTests(ScheduleFixtures):
         assert latest[:1] == list(schedules.runs(schedule, jobs=["job 3", "no such job"]))
         failed = [run for run in latest if run.status is RunStatus.FAILED]
         assert failed == list(schedules.runs(schedule, statuses=[RunStatus.FAILED, RunStatus.TIMED_OUT]))
+        assert latest[:2] == list(schedules.runs(schedule, limit=2))
+        both = [RunStatus.FAILED, RunStatus.SUCCEEDED]
+        assert latest[1:3] == list(schedules.runs(schedule, statuses=both, until=NOON + 3 * HOUR, limit=2))
+        some = ["job 0", "job 1", "job 2"]
+        assert failed[1:] == list(schedules.runs(schedule, jobs=some, statuses=[RunStatus.FAILED], limit=2))
 
     @demands("runs: there may be many, also at the same instant. Page by a key that is unique.")
     def test_history_may_be_long_and_at_one_instant(self, schedules: ScheduleStore, schedule: str) -> None:

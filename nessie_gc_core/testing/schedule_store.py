@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from nessie_gc_core.testing.options import OptionsTests
+from nessie_gc_core.testing.schedule_days import DayTests
 from nessie_gc_core.testing.schedule_jobs import JobTests
 from nessie_gc_core.testing.schedule_runs import RunTests
 
 
-class ScheduleStoreContract(JobTests, RunTests, OptionsTests):
+class ScheduleStoreContract(JobTests, RunTests, DayTests, OptionsTests):
     """Inherit it and give it these fixtures.
 
     Required:

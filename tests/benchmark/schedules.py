@@ -1,7 +1,8 @@
 """``python -m benchmark schedules``: schedules of two sizes in a database, with a long history.
 
 It tells how long it takes to define the jobs, to list them, to find those that are due, to look for lost runs, and to
-read the newest runs and all of them. The exit code is 1 where a count is not exact.
+read the newest runs and all of them; then how long the page of a year of hourly runs takes, among as many other runs as
+wanted, half of them of the same schedule. The exit code is 1 where a count is not exact.
 """
 
 from __future__ import annotations
@@ -15,14 +16,24 @@ from itertools import islice
 from uuid import uuid4
 
 from nessie_gc_jdbc import JdbcScheduleStore
+from nessie_gc_jdbc.rows import batches
+from nessie_gc_jdbc.schedule_rows import run_row
+from nessie_gc_jdbc.tables import job_runs
+from sqlalchemy import insert
 
 from benchmark.live_sets import DATABASES, empty_database
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.services.schedule.page.figures import figures_of
+from nessie_gc_core.services.schedule.page.render import render_schedule
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
 _LATEST = 20
 _LEASE = timedelta(hours=1)
+_YEAR = 365 * 24
+"""Runs of a job that runs each hour."""
+_DAYS = 366
+_TIMES = 5
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,6 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmark schedules", description=__doc__)
     parser.add_argument("--jobs", type=int, default=10_000, help="of the larger schedule; default: 10000")
     parser.add_argument("--runs", type=int, default=2000, help="of each schedule; default: 2000")
+    parser.add_argument("--rows", type=int, default=200_000, help="runs among which a year is shown; default: 200000")
     parser.add_argument("--database", action="append", choices=DATABASES, help="may be repeated; default: all")
     given = parser.parse_args(arguments)
     right = True
@@ -37,6 +49,7 @@ def main(arguments: Sequence[str]) -> int:
         with empty_database(database, None) as url, _opened(url) as store:
             for jobs in (max(1, given.jobs // 10), given.jobs):
                 right &= _measure(database, store, jobs, given.runs)
+            right &= _measure_page(database, store, given.rows)
     return 0 if right else 1
 
 
@@ -103,3 +116,57 @@ def _job(number: int) -> ScheduledJob:
 def _occasion(hours: int) -> Occasion:
     due = _BEGIN + hours * _HOUR
     return Occasion(due=due, starts=due)
+
+
+# ---- the page -----------------------------------------------------------------------------------------
+def _measure_page(database: str, store: JdbcScheduleStore, rows: int) -> bool:
+    """The page of the hourly runs of a year, and the newest of them alone."""
+    now, others = _BEGIN + _YEAR * _HOUR, max(0, rows - _YEAR)
+    _insert(store, "a year", "hourly", now, _HOUR, _YEAR)
+    _insert(store, "a year", "earlier", now - _YEAR * _HOUR, _HOUR / 10, others // 2)
+    _insert(store, "another", "hourly", now, _HOUR / 10, others - others // 2)
+    store.define_jobs("a year", [_job(number) for number in range(20)])
+    figures = figures_of(store, "a year", now=now, days=_DAYS)
+    times = {
+        "figures": _fastest(lambda: figures_of(store, "a year", now=now, days=_DAYS)),
+        "page": _fastest(lambda: render_schedule(figures_of(store, "a year", now=now, days=_DAYS))),
+        "20 runs of one job": _fastest(lambda: [*store.runs("a year", jobs=["hourly"], limit=_LATEST)]),
+        "20 failed runs": _fastest(lambda: [*store.runs("a year", statuses=[RunStatus.FAILED], limit=_LATEST)]),
+    }
+    said = ", ".join(f"{what} in {seconds * 1000:,.0f} ms" for what, seconds in times.items())
+    sys.stdout.write(f"{database}, {_YEAR:,} runs of a year among {rows:,}: {said}\n")
+    sys.stdout.flush()
+    return _YEAR == sum(period.runs for period in figures.periods)
+
+
+def _fastest(call: Callable[[], object]) -> float:
+    def timed() -> float:
+        begun = time.perf_counter()
+        call()
+        return time.perf_counter() - begun
+
+    return min(timed() for _ in range(_TIMES))
+
+
+def _insert(store: JdbcScheduleStore, schedule: str, job: str, end: datetime, apart: timedelta, count: int) -> None:
+    """Runs that ended before, one in fifty failed; past the verbs, which would take an hour."""
+    runs = (
+        JobRun(
+            id=uuid4(),
+            job=job,
+            service="gc",
+            occasion=Occasion(due=started, starts=started),
+            status=RunStatus.SUCCEEDED if number % 50 else RunStatus.FAILED,
+            started=started,
+            ended=started + timedelta(minutes=3),
+            exit_code=0 if number % 50 else 1,
+            error=None if number % 50 else "exit code 1: 3 unknown, 1 unreadable",
+            numbers={f"{outcome}.bytes": number for outcome in ("deleted", "failed", "spared", "too_young", "lost")},
+            report='{"deleted": {"files": 1}}' * 80,
+        )
+        for number in range(1, count + 1)
+        for started in [end - number * apart]
+    )
+    for batch in batches(runs):
+        if batch:
+            store.database.execute(insert(job_runs), [run_row(schedule, run) for run in batch])

@@ -232,13 +232,13 @@ class NeverExpires(GoodSchedules):
     "finish_run with lost: only a run whose lease has expired",
 )
 class TakesWorkAway(GoodSchedules):
-    def finish_run(self, schedule, run, *, retry=None, lost=False):
+    def finish_run(self, schedule, run, *, retry=None, lost=False, tables=()):
         return super().finish_run(schedule, run, retry=retry)
 
 
 @fault(ScheduleTests, "test_an_outcome_comes_back_as_it_was", "finish_run: the outcome comes back complete")
 class CutsReports(GoodSchedules):
-    def finish_run(self, schedule, run, *, retry=None, lost=False):
+    def finish_run(self, schedule, run, *, retry=None, lost=False, tables=()):
         return super().finish_run(schedule, replace(run, report=run.report[:65_535]), retry=retry, lost=lost)
 
 
@@ -248,7 +248,7 @@ class CutsReports(GoodSchedules):
     "finish_run with retry: another attempt is due then, unless the job starts no later anyway",
 )
 class AlwaysTriesAgain(GoodSchedules):
-    def finish_run(self, schedule, run, *, retry=None, lost=False):
+    def finish_run(self, schedule, run, *, retry=None, lost=False, tables=()):
         finished = super().finish_run(schedule, run, retry=retry, lost=lost)
         for job in self.jobs(schedule):
             if retry is not None:
@@ -285,3 +285,66 @@ class ForgetsWhatGoesOn(GoodSchedules):
     def forget_runs(self, schedule, *, before):
         found = self._of(schedule).runs
         return sum(found.pop(run.id, None) is not None for run in [*found.values()] if run.started < before)
+
+
+@fault(
+    ScheduleTests,
+    "test_days_tell_what_became_of_their_runs",
+    "days: each run counts on the day, UTC, on which it started",
+)
+class CountsOnlyWhatWentWell(GoodSchedules):
+    def days(self, schedule, *, since):
+        return [each for each in super().days(schedule, since=since) if each.status is RunStatus.SUCCEEDED]
+
+
+@fault(
+    ScheduleTests,
+    "test_days_tell_what_runs_say_of_tables",
+    "table_days: of each table the most garbage that a run of the day found",
+)
+class AddsGarbage(GoodSchedules):
+    def finish_run(self, schedule, run, *, retry=None, lost=False, tables=()):
+        known = {each.table: each for each in self.table_days(schedule, since=run.started.date(), most=99)}
+        more = [
+            replace(each, garbage=each.garbage + (known[each.table].garbage if each.table in known else 0))
+            for each in tables
+        ]
+        return super().finish_run(schedule, run, retry=retry, lost=lost, tables=more)
+
+
+@fault(
+    ScheduleTests,
+    "test_all_but_the_largest_tables_are_one_sum",
+    "table_days: only the largest tables have their own rows",
+)
+class LeavesOutSmallTables(GoodSchedules):
+    def table_days(self, schedule, *, since, most):
+        return [each for each in super().table_days(schedule, since=since, most=most) if each.table is not None]
+
+
+@fault(
+    ScheduleTests,
+    "test_what_an_outcome_that_is_refused_says_of_tables_does_not_count",
+    "finish_run with tables: nothing of it counts if the run is not finished by it",
+)
+class CountsTablesFirst(GoodSchedules):
+    def finish_run(self, schedule, run, *, retry=None, lost=False, tables=()):
+        leases = self._of(schedule).leases
+        held = leases.setdefault(run.id, self.clock())
+        super().finish_run(schedule, run, tables=tables)
+        leases[run.id] = held
+        return super().finish_run(schedule, run, retry=retry, lost=lost)
+
+
+@fault(
+    ScheduleTests,
+    "test_what_was_said_of_tables_is_forgotten_with_the_runs",
+    "forget_runs: what runs said of tables on earlier days goes with them",
+)
+class KeepsWhatWasSaidOfTables(GoodSchedules):
+    def forget_runs(self, schedule, *, before):
+        found = self._of(schedule).tables
+        kept = dict(found)
+        gone = super().forget_runs(schedule, before=before)
+        found.update(kept)
+        return gone

@@ -54,6 +54,7 @@ class ScheduleSettings(ConnectorOptions):
     )
     page_host: str = option("127.0.0.1", help="Address of this machine at which the page is served.")
     page_names: Sequence[str] = option((), help="More host names by which the page may be asked for.")
+    page_days: int = option(30, minimum=1, maximum=400, help="How many days the page shows.")
     metrics_push: str | None = secret(help="Address of a Pushgateway, to which metrics are pushed at the end.")
 
 

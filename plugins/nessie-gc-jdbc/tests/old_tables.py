@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import sqlalchemy
+from alembic import command
+from nessie_gc_jdbc import migrations
 from sqlalchemy import BigInteger, MetaData, SmallInteger
 from sqlalchemy.types import Integer
 
@@ -38,6 +40,13 @@ def make_version_3(engine):
     run(engine, "DROP TABLE nessie_gc_held_files", "UPDATE nessie_gc_schema SET version = 3")
 
 
+def make_version_5(engine):
+    """Those of the release with the first schedules."""
+    make_stamped_version_4(engine)
+    with engine.begin() as connection:
+        command.upgrade(migrations._config(connection, migrations.SCRIPTS), "5")
+
+
 def fill(engine):
     """One row in each table."""
     found = tables(engine)
@@ -61,7 +70,8 @@ def value(column):
         return bytes(range(190, 190 + (column.type.length or 20)))
     if getattr(column.type, "length", None):
         return "STATE"
-    return "[]" if column.name == "policies" else "été % 'x' 表"
+    odd = {"policies": "[]", "numbers": '{"deleted.bytes": 5, "purged.bytes": 4, "deleted.files": 3}'}
+    return odd.get(column.name, "été % 'x' 表")
 
 
 def all_rows(engine):

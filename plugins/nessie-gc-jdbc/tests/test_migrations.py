@@ -5,18 +5,20 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 import sqlalchemy
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from each_database import DATABASES, engine_of, url_of_an_empty
-from nessie_gc_jdbc import JdbcLiveSetStore, migrations
+from nessie_gc_jdbc import JdbcLiveSetStore, JdbcScheduleStore, migrations
 from nessie_gc_jdbc.options import SchemaStrategy
+from nessie_gc_jdbc.schedule_rows import time_key
 from nessie_gc_jdbc.schema import alone, apply_strategy, check_foreign_keys
-from nessie_gc_jdbc.tables import SCHEMA_VERSION
+from nessie_gc_jdbc.tables import SCHEMA_VERSION, to_micros
 from old_tables import (
     LIVE_SET,
     MIGRATIONS,
@@ -26,6 +28,7 @@ from old_tables import (
     make_stamped_version_4,
     make_version_3,
     make_version_4,
+    make_version_5,
     run,
 )
 from test_processes import answers
@@ -34,6 +37,7 @@ from test_processes import run as start_worker
 from nessie_gc_core.errors import StoreError
 
 CURRENT = str(SCHEMA_VERSION)
+EVENING = datetime(2026, 3, 1, 23, tzinfo=UTC)
 
 
 @pytest.fixture(params=DATABASES)
@@ -74,7 +78,7 @@ def test_the_last_migration_makes_the_version_that_this_release_needs():
     assert [CURRENT] == ScriptDirectory.from_config(config).get_heads()
 
 
-@pytest.mark.parametrize("make", [make_version_3, make_version_4, make_stamped_version_4])
+@pytest.mark.parametrize("make", [make_version_3, make_version_4, make_stamped_version_4, make_version_5])
 def test_old_tables_are_brought_up_to_date_with_all_their_rows(url, engine, make):
     make(engine)
     fill(engine)
@@ -82,8 +86,35 @@ def test_old_tables_are_brought_up_to_date_with_all_their_rows(url, engine, make
     with opened(url) as store:
         assert [UUID(LIVE_SET)] == [live_set.id for live_set in store.live_sets()]
     after = all_rows(engine)
-    assert before == {name: after[name] for name in before}
+    assert before == {
+        name: [row[: len(old)] for row, old in zip(after[name], before[name], strict=True)] for name in before
+    }
     assert ([CURRENT], [SCHEMA_VERSION]) == (revisions(engine), versions(engine))
+
+
+def test_runs_of_earlier_releases_are_counted_on_their_day(url, engine):
+    make_version_5(engine)
+    fill(engine)
+    started = [EVENING + number * timedelta(minutes=1) for number in range(1001)]
+    with engine.begin() as connection:
+        runs = sqlalchemy.Table("nessie_gc_job_runs", sqlalchemy.MetaData(), autoload_with=connection)
+        (row,) = connection.execute(runs.select()).mappings()
+        fixed = {**row, "schedule": "s", "job": "j", "status": "SUCCEEDED"}
+        connection.execute(runs.insert(), [{**fixed, **key_of_run(at)} for at in started])
+    with JdbcScheduleStore.from_options({"url": url, "schema": "CREATE_IF_NOT_EXISTS"}) as store:
+        counts = [(each.day, each.runs, each.reclaimed) for each in store.days("s", since=EVENING.date())]
+        found = [run.started for run in store.runs("s", jobs=["j"])]
+    assert [(EVENING.date(), 60, 540), (EVENING.date() + timedelta(days=1), 941, 8469)] == counts
+    assert started[::-1] == found
+
+
+def key_of_run(started):
+    id_ = uuid4()
+    return {
+        "run_key": time_key("s", started) + id_.hex.encode(),
+        "run_id": str(id_),
+        "started": to_micros(started),
+    }
 
 
 def test_upgraded_tables_are_those_that_a_new_database_gets(url, engine):

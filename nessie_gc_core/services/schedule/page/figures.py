@@ -2,52 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from itertools import islice
+from datetime import UTC, date, datetime, time, timedelta
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.quarantine import Quarantine
-from nessie_gc_core.model.schedule import WENT_WRONG, JobRun, ScheduledJob
+from nessie_gc_core.model.schedule import WENT_WRONG, DayOfRuns, JobRun, ScheduledJob
 
 DAYS = 30
-"""So many days are drawn."""
-MOST_COUNTED = 100_000
-"""So many of the latest runs are counted."""
+"""So many days are shown, unless another number is given."""
+MOST_DAYS = 400
+"""So many days can be shown."""
+MOST_BARS = 62
+"""More bars than this would be too narrow for a phone: then each stands for a week."""
 MOST_RUNS = 50
 """So many of the latest runs are listed, and as many of those that went wrong."""
-_RECLAIMED = ("deleted.bytes", "purged.bytes")
-"""Numbers of reports that say how many bytes are gone for good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
-    """The runs that started on one day, UTC."""
+class Period:
+    """The runs that started on one day, UTC, or on the days of a week."""
 
-    day: date
+    first: date
+    last: date
     runs: int
     bad: int
+    """How many of them went wrong."""
     reclaimed: int
     """Bytes."""
+
+    @property
+    def name(self) -> str:
+        """The day, or the first and the last one."""
+        return f"{self.first}" if self.first == self.last else f"{self.first} to {self.last}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleFigures:
-    """The jobs of a schedule, and the runs of the last :data:`DAYS`."""
+    """The jobs of a schedule, and the runs of the last days."""
 
     schedule: str
     now: datetime
+    days: int
+    """How many days are shown, today included."""
     jobs: Sequence[ScheduledJob]
     """By name."""
-    days: Sequence[Day]
-    """The earliest first; today is the last."""
+    periods: Sequence[Period]
+    """The earliest first; the last one ends today."""
     latest: Sequence[JobRun]
     """The latest first."""
     bad: Sequence[JobRun]
     """Those that went wrong, the latest first."""
     quarantines: Sequence[Quarantine] = field(default=())
     """What is in quarantine, the next to end first."""
+
+    @property
+    def is_weekly(self) -> bool:
+        """Whether a period is a week."""
+        return self.days > MOST_BARS
 
     @property
     def running(self) -> int:
@@ -64,44 +77,54 @@ class ScheduleFigures:
 
     @property
     def most_reclaimed(self) -> int:
-        """Bytes of the best day."""
-        return max((day.reclaimed for day in self.days), default=0)
+        """Bytes of the best period."""
+        return max((period.reclaimed for period in self.periods), default=0)
 
     @property
     def reclaimed(self) -> int:
-        """Bytes of all days."""
-        return sum(day.reclaimed for day in self.days)
+        """Bytes of all periods."""
+        return sum(period.reclaimed for period in self.periods)
 
 
 def figures_of(
-    store: ScheduleStore, schedule: str, *, now: datetime, quarantines: Iterable[Quarantine] = ()
+    store: ScheduleStore, schedule: str, *, now: datetime, days: int = DAYS, quarantines: Iterable[Quarantine] = ()
 ) -> ScheduleFigures:
-    """Reads the jobs and the runs of the last days, each once.
+    """Reads the jobs, what the store sums of the last days, and the latest runs.
 
     Raises:
         StoreError: the store cannot be used.
     """
-    today = now.date()
-    counts = {today - timedelta(days=ago): [0, 0, 0] for ago in reversed(range(DAYS))}
-    latest, bad = list[JobRun](), list[JobRun]()
-    since = now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS - 1)
-    for run in islice(store.runs(schedule, since=since), MOST_COUNTED):
-        is_bad = run.status in WENT_WRONG
-        if (count := counts.get(run.started.date())) is not None:
-            count[0] += 1
-            count[1] += is_bad
-            count[2] += sum(run.numbers.get(name, 0) for name in _RECLAIMED)
-        if len(latest) < MOST_RUNS:
-            latest.append(run)
-        if is_bad and len(bad) < MOST_RUNS:
-            bad.append(run)
-    days = [Day(day=day, runs=count[0], bad=count[1], reclaimed=count[2]) for day, count in counts.items()]
+    today = now.astimezone(UTC).date()
+    first = today - timedelta(days=days - 1)
+    since = datetime.combine(first, time(), UTC)
     return ScheduleFigures(
         schedule=schedule,
         now=now,
-        jobs=sorted(store.jobs(schedule), key=lambda job: job.name),
         days=days,
-        latest=latest,
-        bad=bad,
+        jobs=sorted(store.jobs(schedule), key=lambda job: job.name),
+        periods=[*_periods(store.days(schedule, since=first), first, today, 1 if days <= MOST_BARS else 7)],
+        latest=[*store.runs(schedule, since=since, limit=MOST_RUNS)],
+        bad=[*store.runs(schedule, statuses=WENT_WRONG, since=since, limit=MOST_RUNS)],
         quarantines=sorted(quarantines, key=lambda each: (each.until, each.place)),
     )
+
+
+def _periods(found: Iterable[DayOfRuns], first: date, today: date, length: int) -> Iterator[Period]:
+    """Periods of so many days that end today; the first one may be shorter."""
+    some = [each for each in found if each.day <= today]
+    for last in spans(first, today, length):
+        begin = max(first, last - timedelta(days=length - 1))
+        mine = [each for each in some if begin <= each.day <= last]
+        yield Period(
+            first=begin,
+            last=last,
+            runs=sum(each.runs for each in mine),
+            bad=sum(each.runs for each in mine if each.status in WENT_WRONG),
+            reclaimed=sum(each.reclaimed for each in mine),
+        )
+
+
+def spans(first: date, today: date, length: int) -> list[date]:
+    """The last days of periods of so many days, the earliest first."""
+    count = -(-((today - first).days + 1) // length)
+    return [today - timedelta(days=length * ago) for ago in reversed(range(count))]

@@ -8,7 +8,7 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import WENT_WRONG
 from nessie_gc_core.services.pages import page_environment
 from nessie_gc_core.services.schedule.history import state_of
-from nessie_gc_core.services.schedule.page.figures import DAYS, MOST_RUNS, ScheduleFigures
+from nessie_gc_core.services.schedule.page.figures import MOST_RUNS, ScheduleFigures
 
 
 def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
@@ -29,7 +29,7 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
     environment.filters["took"] = _took
     environment.filters["state"] = lambda job: state_of(job, figures.now)
     page = environment.get_template("schedule.html")
-    return page.render(figures=figures, days=DAYS, most=MOST_RUNS, went_wrong=WENT_WRONG, zone=str(zone))
+    return page.render(figures=figures, days=figures.days, most=MOST_RUNS, went_wrong=WENT_WRONG, zone=str(zone))
 
 
 def _took(time: timedelta) -> str:

@@ -30,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_jdbc.clock import now
@@ -137,16 +138,23 @@ class Database:
         return self.read(lambda connection: connection.execute(query).all())
 
     def pages(
-        self, query: Select[Any], key: Column[bytes], *, above: bytes = b"", upto: bytes | None = None
+        self,
+        query: Select[Any],
+        key: Column[bytes],
+        *,
+        above: bytes = b"",
+        upto: bytes | None = None,
+        size: int | None = None,
     ) -> Iterator[Row[Any]]:
-        """The rows of a query in the order of a key, which is its first column, a page at a time."""
-        query = query.order_by(key).limit(self.fetch_size)
+        """The rows of a query in the order of a key, which is its first column, a page of some size at a time."""
+        size = min(size or self.fetch_size, self.fetch_size)
+        query = query.order_by(key).limit(size)
         if upto is not None:
             query = query.where(key <= upto)
         while True:
             page = self.rows(query.where(key > above))
             yield from page
-            if len(page) < self.fetch_size:
+            if len(page) < size:
                 return
             above = bytes(page[-1][0])
 
@@ -190,12 +198,18 @@ class Database:
 
     def insert_or_update(self, table: Table, columns: Sequence[str]) -> Insert:
         """An insert that changes these columns of rows that exist."""
+        return self.insert_or_change(table, lambda given: {name: given[name] for name in columns})
+
+    def insert_or_change(
+        self, table: Table, changed: Callable[[ReadOnlyColumnCollection[str, Any]], Mapping[str, Any]]
+    ) -> Insert:
+        """An insert that changes rows that exist, to values that depend on their columns and the given ones."""
         if self.backend in ("postgresql", "sqlite"):
             own = postgresql.insert(table) if self.backend == "postgresql" else sqlite.insert(table)
             keys = [column.name for column in table.primary_key]
-            return own.on_conflict_do_update(index_elements=keys, set_={name: own.excluded[name] for name in columns})
+            return own.on_conflict_do_update(index_elements=keys, set_=changed(own.excluded))
         theirs = mysql.insert(table)
-        return theirs.on_duplicate_key_update({name: theirs.inserted[name] for name in columns})
+        return theirs.on_duplicate_key_update(dict(changed(theirs.inserted)))
 
     # ---- tables ---------------------------------------------------------------------------------------
     def create_schema(self, strategy: SchemaStrategy) -> None:

@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
-import json
+import heapq
 from collections.abc import Collection, Iterator
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Update, case, delete, insert, or_, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    case,
+    delete,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from nessie_gc_core.connectors import ScheduleStore
-from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.model.schedule import (
+    DayOfRuns,
+    JobRun,
+    Occasion,
+    RunStatus,
+    ScheduledJob,
+    TableBytes,
+    TableDay,
+)
 from nessie_gc_jdbc.database import Database
 from nessie_gc_jdbc.options import JdbcOptions
 from nessie_gc_jdbc.rows import batches
-from nessie_gc_jdbc.tables import (
-    AFTER_ALL,
-    from_micros,
-    job_runs,
-    jobs,
-    key_of,
-    optional_micros,
-    optional_time,
-    run_leases,
-    to_micros,
-)
+from nessie_gc_jdbc.schedule_days import add_tables, days_of_runs, days_of_tables, forget_tables
+from nessie_gc_jdbc.schedule_rows import described, job_row, job_run, next_of, run_row, scheduled_job, time_key
+from nessie_gc_jdbc.tables import AFTER_ALL, day_of, job_runs, jobs, key_of, run_leases, to_micros
 
 _MICROSECOND = timedelta(microseconds=1)
-_LATEST = 2**63 - 1
-_TIME_BYTES = 8
-_WITHOUT_REPORT = [column for column in job_runs.c if column is not job_runs.c.report]
+_SUMMED = ("report", "schedule_key", "job_digest", "day", "reclaimed")
+_WITHOUT_REPORT = [column for column in job_runs.c if column.name not in _SUMMED]
 
 
 class JdbcScheduleStore(ScheduleStore):
@@ -61,21 +75,21 @@ class JdbcScheduleStore(ScheduleStore):
         for gone in batches(key_of(schedule, name) for name in known if name not in wanted):
             connection.execute(delete(jobs).where(jobs.c.job_key.in_(gone)))
         new = (job for name, job in sorted(wanted.items()) if name not in known)
-        rows = [_job_row(schedule, job, running.get(job.name)) for job in new]
+        rows = [job_row(schedule, job, running.get(job.name)) for job in new]
         if rows:
             connection.execute(self.database.insert_new(jobs), rows)
         for name, row in known.items():
             job = wanted.get(name)
-            if job is None or _described(job) == {key: getattr(row, key) for key in _described(job)}:
+            if job is None or described(job) == {key: getattr(row, key) for key in described(job)}:
                 continue
-            moved = _next(job.next) if job.definition != row.definition else {}
-            connection.execute(_job(schedule, name).values(**_described(job), **moved))
+            moved = next_of(job.next) if job.definition != row.definition else {}
+            connection.execute(_job(schedule, name).values(**described(job), **moved))
 
     def add_job(self, schedule: str, job: ScheduledJob) -> None:
         """Adds a job, in one transaction."""
 
         def add(connection: Connection) -> None:
-            row = _job_row(schedule, job, _running(connection, schedule).get(job.name))
+            row = job_row(schedule, job, _running(connection, schedule).get(job.name))
             connection.execute(self.database.insert_new(jobs), [row])
 
         self.database.write(add)
@@ -83,7 +97,7 @@ class JdbcScheduleStore(ScheduleStore):
     def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
         """All jobs, in pages."""
         for row in self.database.pages_below(select(jobs), jobs.c.job_key, [key_of(schedule)]):
-            yield _scheduled_job(row)
+            yield scheduled_job(row)
 
     def due_jobs(self, schedule: str, *, at: datetime, limit: int) -> list[ScheduledJob]:
         """Those that may start."""
@@ -94,7 +108,7 @@ class JdbcScheduleStore(ScheduleStore):
             .order_by(jobs.c.starts, jobs.c.name)
             .limit(limit)
         )
-        return [_scheduled_job(row) for row in self.database.rows(query)]
+        return [scheduled_job(row) for row in self.database.rows(query)]
 
     def set_paused(self, schedule: str, name: str, *, paused: bool) -> bool:
         """Pauses or resumes."""
@@ -102,7 +116,7 @@ class JdbcScheduleStore(ScheduleStore):
 
     def set_next(self, schedule: str, name: str, *, seen: Occasion | None, then: Occasion | None) -> bool:
         """Changes the next occasion."""
-        return self._changes(_job(schedule, name, *_due_for(seen)).values(**_next(then)))
+        return self._changes(_job(schedule, name, *_due_for(seen)).values(**next_of(then)))
 
     def _changes(self, statement: Update) -> bool:
         return self.database.write(lambda connection: connection.execute(statement).rowcount) == 1
@@ -114,7 +128,7 @@ class JdbcScheduleStore(ScheduleStore):
         due = to_micros(run.occasion.due)
         free = (jobs.c.paused == 0, jobs.c.run_id.is_(None), *_due_for(run.occasion))
         taken = _job(schedule, run.job, *free).values(
-            **_next(then),
+            **next_of(then),
             last=case((jobs.c.last > due, jobs.c.last), else_=due),
             **({"run_id": str(run.id)} if is_running else {"outcome": run.status.value}),
         )
@@ -122,7 +136,7 @@ class JdbcScheduleStore(ScheduleStore):
         def start(connection: Connection) -> bool:
             if connection.execute(taken).rowcount != 1:
                 return False
-            row = _run_row(schedule, run)
+            row = run_row(schedule, run)
             connection.execute(insert(job_runs).values(**row))
             if is_running:
                 ends = self.database.now(connection) + lease // _MICROSECOND
@@ -142,9 +156,17 @@ class JdbcScheduleStore(ScheduleStore):
 
         return self.database.write(renew)
 
-    def finish_run(self, schedule: str, run: JobRun, *, retry: Occasion | None = None, lost: bool = False) -> bool:
+    def finish_run(
+        self,
+        schedule: str,
+        run: JobRun,
+        *,
+        retry: Occasion | None = None,
+        lost: bool = False,
+        tables: Collection[TableBytes] = (),
+    ) -> bool:
         """Records the outcome and frees the job, in one transaction."""
-        row = _run_row(schedule, run)
+        row = run_row(schedule, run)
         outcome = {name: row[name] for name in _OUTCOME}
 
         def finish(connection: Connection) -> bool:
@@ -157,7 +179,8 @@ class JdbcScheduleStore(ScheduleStore):
             freed = _job(schedule, run.job, jobs.c.run_id == str(run.id)).values(run_id=None, outcome=run.status.value)
             if connection.execute(freed).rowcount == 1 and retry is not None:
                 sooner = or_(jobs.c.starts.is_(None), jobs.c.starts > to_micros(retry.starts))
-                connection.execute(_job(schedule, run.job, sooner).values(**_next(retry)))
+                connection.execute(_job(schedule, run.job, sooner).values(**next_of(retry)))
+            add_tables(connection, self.database, schedule, run, tables)
             return True
 
         return self.database.write(finish)
@@ -170,13 +193,13 @@ class JdbcScheduleStore(ScheduleStore):
             keys = select(run_leases.c.run_key).where(*_below(run_leases.c.lease_key, schedule), lost)
             return [*connection.execute(select(*_WITHOUT_REPORT).where(job_runs.c.run_key.in_(keys)))]
 
-        return [_job_run(row) for row in self.database.read(find)]
+        return [job_run(row) for row in self.database.read(find)]
 
     def run(self, schedule: str, run: UUID) -> JobRun | None:
         """One run."""
         query = select(job_runs).where(job_runs.c.run_id == str(run), job_runs.c.schedule == schedule)
         row = next(iter(self.database.rows(query)), None)
-        return None if row is None else _job_run(row, row.report)
+        return None if row is None else job_run(row, row.report)
 
     def runs(
         self,
@@ -186,33 +209,48 @@ class JdbcScheduleStore(ScheduleStore):
         statuses: Collection[RunStatus] = (),
         since: datetime | None = None,
         until: datetime | None = None,
+        limit: int | None = None,
     ) -> Iterator[JobRun]:
-        """Runs in pages, latest first, as their key has them."""
+        """Runs in pages, latest first, as their key has them; those of a job or status by an index of its own."""
         query: Select[Any] = select(*_WITHOUT_REPORT)
+        columns, key = job_runs.c, job_runs.c.run_key
+        parts: list[ColumnElement[bool]] = [true()]
         if jobs:
-            query = query.where(job_runs.c.job.in_(sorted(jobs)))
-        if statuses:
-            query = query.where(job_runs.c.status.in_(sorted(statuses)))
-        before = key_of(schedule) if until is None else _time_key(schedule, until - _MICROSECOND)
-        last = (key_of(schedule) if since is None else _time_key(schedule, since)) + AFTER_ALL
-        for row in self.database.pages(query, job_runs.c.run_key, above=before, upto=last):
-            yield _job_run(row)
+            parts = [columns.job_digest == key_of(job) for job in sorted(set(jobs))]
+            query = query.where(columns.status.in_(sorted(statuses))) if statuses else query
+        elif statuses:
+            parts = [columns.status == status.value for status in sorted(set(statuses))]
+        before = key_of(schedule) if until is None else time_key(schedule, until - _MICROSECOND)
+        last = (key_of(schedule) if since is None else time_key(schedule, since)) + AFTER_ALL
+        found = (self.database.pages(query.where(part), key, above=before, upto=last, size=limit) for part in parts)
+        for row in islice(heapq.merge(*found, key=lambda row: bytes(row.run_key)), limit):
+            yield job_run(row)
+
+    def days(self, schedule: str, *, since: date) -> list[DayOfRuns]:
+        """Counted in the database."""
+        return self.database.read(lambda connection: days_of_runs(connection, schedule, since))
+
+    def table_days(self, schedule: str, *, since: date, most: int) -> list[TableDay]:
+        """Summed in the database."""
+        return self.database.read(lambda connection: days_of_tables(connection, schedule, since, most))
 
     def forget_runs(self, schedule: str, *, before: datetime) -> int:
         """Removes runs, which are the last ones by their key."""
-        above, last = _time_key(schedule, before - _MICROSECOND), key_of(schedule) + AFTER_ALL
+        above, last = time_key(schedule, before - _MICROSECOND), key_of(schedule) + AFTER_ALL
         finished = job_runs.c.status != RunStatus.RUNNING.value
         old = self.database.pages(
             select(job_runs.c.run_key).where(finished), job_runs.c.run_key, above=above, upto=last
         )
-        return sum(self._forget([bytes(row.run_key) for row in some]) for some in batches(old))
+        gone = sum(self._forget([bytes(row.run_key) for row in some]) for some in batches(old))
+        self.database.execute(forget_tables(schedule, day_of(before)))
+        return gone
 
     def _forget(self, keys: list[bytes]) -> int:
         gone = delete(job_runs).where(job_runs.c.run_key.in_(keys))
         return self.database.write(lambda connection: connection.execute(gone).rowcount)
 
 
-_OUTCOME = ("status", "ended", "exit_code", "error_message", "numbers", "report")
+_OUTCOME = ("status", "ended", "exit_code", "error_message", "numbers", "report", "reclaimed")
 
 
 # ---- conditions ---------------------------------------------------------------------------------------
@@ -232,105 +270,11 @@ def _job(schedule: str, name: str, *where: ColumnElement[bool]) -> Update:
 def _due_for(occasion: Occasion | None) -> list[ColumnElement[bool]]:
     """Whether a job is due next for an occasion."""
     return [
-        jobs.c[name].is_(None) if value is None else jobs.c[name] == value for name, value in _next(occasion).items()
+        jobs.c[name].is_(None) if value is None else jobs.c[name] == value for name, value in next_of(occasion).items()
     ]
-
-
-def _time_key(schedule: str, time: datetime) -> bytes:
-    """The beginning of the keys of the runs that started at a time; the later, the less."""
-    return key_of(schedule) + (_LATEST - to_micros(time)).to_bytes(_TIME_BYTES)
 
 
 def _running(connection: Connection, schedule: str) -> dict[str, str]:
     """Job to its run that is not finished, and will not be before this transaction ends."""
     query = select(run_leases.c.job, run_leases.c.run_id).where(*_below(run_leases.c.lease_key, schedule))
     return {row.job: row.run_id for row in connection.execute(query.with_for_update())}
-
-
-# ---- rows ---------------------------------------------------------------------------------------------
-def _described(job: ScheduledJob) -> dict[str, str]:
-    return {"service": job.service, "timing": job.timing, "definition": job.definition, "digest": job.digest}
-
-
-def _job_row(schedule: str, job: ScheduledJob, run: str | None) -> dict[str, Any]:
-    return {
-        "job_key": key_of(schedule, job.name),
-        "schedule": schedule,
-        "name": job.name,
-        **_described(job),
-        **_next(job.next),
-        "last": optional_micros(job.last),
-        "outcome": job.outcome and job.outcome.value,
-        "paused": int(job.paused),
-        "run_id": run,
-    }
-
-
-def _next(occasion: Occasion | None) -> dict[str, int | None]:
-    if occasion is None:
-        return dict.fromkeys(("due", "starts", "attempt", "by_hand"))
-    return {
-        "due": to_micros(occasion.due),
-        "starts": to_micros(occasion.starts),
-        "attempt": occasion.attempt,
-        "by_hand": int(occasion.by_hand),
-    }
-
-
-def _occasion(row: Row[Any]) -> Occasion:
-    return Occasion(
-        due=from_micros(row.due), starts=from_micros(row.starts), attempt=row.attempt, by_hand=bool(row.by_hand)
-    )
-
-
-def _scheduled_job(row: Row[Any]) -> ScheduledJob:
-    return ScheduledJob(
-        name=row.name,
-        service=row.service,
-        timing=row.timing,
-        definition=row.definition,
-        digest=row.digest,
-        next=None if row.due is None else _occasion(row),
-        last=optional_time(row.last),
-        outcome=None if row.outcome is None else RunStatus(row.outcome),
-        paused=bool(row.paused),
-        run=None if row.run_id is None else UUID(row.run_id),
-    )
-
-
-def _run_row(schedule: str, run: JobRun) -> dict[str, Any]:
-    return {
-        "run_key": _time_key(schedule, run.started) + run.id.hex.encode(),
-        "run_id": str(run.id),
-        "schedule": schedule,
-        "job": run.job,
-        "service": run.service,
-        **_next(run.occasion),
-        "status": run.status.value,
-        "started": to_micros(run.started),
-        "ended": optional_micros(run.ended),
-        "exit_code": run.exit_code,
-        "error_message": run.error,
-        "host": run.host,
-        "process": run.process,
-        "numbers": json.dumps(dict(run.numbers)),
-        "report": run.report,
-    }
-
-
-def _job_run(row: Row[Any], report: str | None = None) -> JobRun:
-    return JobRun(
-        id=UUID(row.run_id),
-        job=row.job,
-        service=row.service,
-        occasion=_occasion(row),
-        status=RunStatus(row.status),
-        started=from_micros(row.started),
-        ended=optional_time(row.ended),
-        exit_code=row.exit_code,
-        error=row.error_message,
-        numbers=json.loads(row.numbers),
-        report=report,
-        host=row.host,
-        process=row.process,
-    )

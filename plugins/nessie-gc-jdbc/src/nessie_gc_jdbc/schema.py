@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, inspect, select, text
-from sqlalchemy.schema import CreateTable, DropTable
+from sqlalchemy.schema import CreateIndex, CreateTable, DropTable
 
 from nessie_gc_core.errors import StoreError
 from nessie_gc_jdbc.migrations import SCRIPTS, stamp, upgrade
 from nessie_gc_jdbc.options import SchemaStrategy
-from nessie_gc_jdbc.tables import SCHEMA_VERSION, metadata, migrations, schema_version
+from nessie_gc_jdbc.tables import SCHEMA_VERSION, indexes_of, metadata, migrations, schema_version
 from nessie_gc_jdbc.urls import shown
 
 FIRST_REVISION = 4
@@ -74,6 +74,10 @@ def _create_or_upgrade(connection: Connection, scripts: str) -> None:
     if found.version is None:
         for table in metadata.sorted_tables:
             connection.execute(CreateTable(table, if_not_exists=True))
+            known = {index["name"] for index in inspect(connection).get_indexes(table.name)}
+            for index in indexes_of(table):
+                if index.name not in known:  # MySQL cannot say: if not exists
+                    connection.execute(CreateIndex(index))
         if connection.execute(select(schema_version.c.version)).first() is None:
             connection.execute(insert(schema_version).values(id=1, version=SCHEMA_VERSION))
         stamp(connection, SCHEMA_VERSION, scripts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as _json
 from typing import Any
@@ -19,6 +19,7 @@ from sqlalchemy import (
     Column,
     Dialect,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -30,10 +31,10 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.dialects import mysql, postgresql
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 PREFIX = "nessie_gc_"
 DIGEST_BYTES = 20
 AFTER_ALL = b"\xff" * (3 * DIGEST_BYTES)
@@ -233,7 +234,26 @@ job_runs = _table(
     Column("process", BigInteger, nullable=False),
     _required("numbers"),
     Column("report", text_type()),
+    Column("schedule_key", key_type(1), nullable=False),
+    Column("job_digest", key_type(1), nullable=False),
+    Column("day", Integer, nullable=False),
+    Column("reclaimed", BigInteger, nullable=False),
 )
+"""Days are counted since the epoch, UTC."""
+Index(f"{PREFIX}job_runs_days", *(job_runs.c[name] for name in ("schedule_key", "day", "status", "reclaimed")))
+"""Has all that is summed by day, so that no row is looked at."""
+Index(f"{PREFIX}job_runs_jobs", job_runs.c.job_digest, job_runs.c.run_key)
+Index(f"{PREFIX}job_runs_statuses", job_runs.c.status, job_runs.c.run_key)
+table_days = _table(
+    "table_days",
+    Column("schedule_key", key_type(1), primary_key=True),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("table_digest", key_type(1), primary_key=True),
+    Column("table_name", text_type()),
+    Column("garbage", BigInteger, nullable=False),
+    Column("reclaimed", BigInteger, nullable=False),
+)
+"""What runs say of tables; without a name: of all that they do not name."""
 run_leases = _table(
     "run_leases",
     _key("lease_key", 2),
@@ -243,6 +263,11 @@ run_leases = _table(
     Column("ends", BigInteger, nullable=False),
 )
 """Of runs that are not finished."""
+
+
+def indexes_of(table: Table) -> list[Index]:
+    """Its indexes, by name."""
+    return sorted(table.indexes, key=lambda index: str(index.name))
 
 
 def repositories_of_tombstones() -> Select[tuple[str]]:
@@ -277,6 +302,21 @@ def from_micros(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
+def day_of(time: datetime) -> int:
+    """The day, UTC, since the epoch."""
+    return (time - _EPOCH).days
+
+
+def day_number(day: date) -> int:
+    """The same of a day."""
+    return (day - _EPOCH.date()).days
+
+
+def from_day(number: int) -> date:
+    """The day."""
+    return _EPOCH.date() + timedelta(days=number)
+
+
 def optional_micros(time: datetime | None) -> int | None:
     """The same for a time that may be unknown."""
     return None if time is None else to_micros(time)
@@ -289,7 +329,9 @@ def optional_time(micros: int | None) -> datetime | None:
 
 def create_script(dialect: Dialect) -> str:
     """The statements that create the tables, each with its semicolon."""
-    created = [str(CreateTable(table).compile(dialect=dialect)).strip() for table in metadata.sorted_tables]
+    made: list[ExecutableDDLElement] = [CreateTable(table) for table in metadata.sorted_tables]
+    made += [CreateIndex(index) for table in metadata.sorted_tables for index in indexes_of(table)]
+    created = [str(each.compile(dialect=dialect)).strip() for each in made]
     version = f"INSERT INTO {schema_version.name} (id, version) VALUES (1, {SCHEMA_VERSION})"
     revision = f"INSERT INTO {migrations.name} (version_num) VALUES ('{SCHEMA_VERSION}')"
     return "".join(f"{statement};\n\n" for statement in [*created, version, revision])

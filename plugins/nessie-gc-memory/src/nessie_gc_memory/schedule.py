@@ -5,13 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from itertools import islice
 from typing import ClassVar
 from uuid import UUID
 
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import ScheduleStore
-from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.model.schedule import (
+    DayOfRuns,
+    JobRun,
+    Occasion,
+    RunStatus,
+    ScheduledJob,
+    TableBytes,
+    TableDay,
+)
 from nessie_gc_memory.registers import utc, utc_now
 
 
@@ -21,6 +30,7 @@ class _Schedule:
     runs: dict[UUID, JobRun] = field(default_factory=dict)
     leases: dict[UUID, datetime] = field(default_factory=dict)
     """Until when each run that is not finished has its job."""
+    tables: dict[tuple[date, str | None], TableDay] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -120,7 +130,15 @@ class MemoryScheduleStore(ScheduleStore):
             leases[run] = now + lease
             return True
 
-    def finish_run(self, schedule: str, run: JobRun, *, retry: Occasion | None = None, lost: bool = False) -> bool:
+    def finish_run(
+        self,
+        schedule: str,
+        run: JobRun,
+        *,
+        retry: Occasion | None = None,
+        lost: bool = False,
+        tables: Collection[TableBytes] = (),
+    ) -> bool:
         """Records the outcome."""
         with self._data.lock:
             found = self._of(schedule)
@@ -133,6 +151,11 @@ class MemoryScheduleStore(ScheduleStore):
                 again = retry is not None and (job.next is None or retry.starts < job.next.starts)
                 next_ = _in_utc(retry) if again else job.next
                 found.jobs[job.name] = replace(job, run=None, outcome=run.status, next=next_)
+            for each in tables:
+                key = utc(run.started).date(), each.table
+                known = found.tables.get(key) or TableDay(day=key[0], table=each.table, garbage=0, reclaimed=0)
+                most, sum_ = max(known.garbage, each.garbage), known.reclaimed + each.reclaimed
+                found.tables[key] = replace(known, garbage=most, reclaimed=sum_)
             return True
 
     def lost_runs(self, schedule: str) -> list[JobRun]:
@@ -154,11 +177,12 @@ class MemoryScheduleStore(ScheduleStore):
         statuses: Collection[RunStatus] = (),
         since: datetime | None = None,
         until: datetime | None = None,
+        limit: int | None = None,
     ) -> Iterator[JobRun]:
         """Runs, latest first."""
         with self._data.lock:
             runs = sorted(self._of(schedule).runs.values(), key=lambda run: (run.started, run.id), reverse=True)
-        return (
+        wanted = (
             replace(run, report=None)
             for run in runs
             if (not jobs or run.job in jobs)
@@ -166,6 +190,40 @@ class MemoryScheduleStore(ScheduleStore):
             and (since is None or run.started >= since)
             and (until is None or run.started < until)
         )
+        return islice(wanted, limit)
+
+    def days(self, schedule: str, *, since: date) -> list[DayOfRuns]:
+        """Counts the runs."""
+        counts: dict[tuple[date, RunStatus], list[int]] = {}
+        with self._data.lock:
+            for run in self._of(schedule).runs.values():
+                count = counts.setdefault((run.started.date(), run.status), [0, 0])
+                count[0] += 1
+                count[1] += run.reclaimed
+        return [
+            DayOfRuns(day=day, status=status, runs=runs, reclaimed=reclaimed)
+            for (day, status), (runs, reclaimed) in sorted(counts.items())
+            if day >= since
+        ]
+
+    def table_days(self, schedule: str, *, since: date, most: int) -> list[TableDay]:
+        """Ranks the tables."""
+        with self._data.lock:
+            days = [each for each in self._of(schedule).tables.values() if each.day >= since]
+        sizes: dict[str, tuple[int, int]] = {}
+        for each in days:
+            if each.table is not None:
+                reclaimed, garbage = sizes.get(each.table, (0, 0))
+                sizes[each.table] = reclaimed + each.reclaimed, max(garbage, each.garbage)
+        named = set(sorted(sizes, key=lambda name: (-sum(sizes[name]), name))[:most])
+        sums: dict[tuple[date, bool, str], TableDay] = {}
+        for each in days:
+            table = each.table if each.table in named else None
+            key = each.day, table is None, table or ""
+            known = sums.get(key) or TableDay(day=each.day, table=table, garbage=0, reclaimed=0)
+            garbage, reclaimed = known.garbage + each.garbage, known.reclaimed + each.reclaimed
+            sums[key] = replace(known, garbage=garbage, reclaimed=reclaimed)
+        return [found for _, found in sorted(sums.items())]
 
     def forget_runs(self, schedule: str, *, before: datetime) -> int:
         """Removes runs."""
@@ -174,6 +232,8 @@ class MemoryScheduleStore(ScheduleStore):
             gone = [id_ for id_, run in found.runs.items() if run.started < before and id_ not in found.leases]
             for run in gone:
                 del found.runs[run]
+            for key in [key for key in found.tables if key[0] < utc(before).date()]:
+                del found.tables[key]
             return len(gone)
 
     def _of(self, schedule: str) -> _Schedule:

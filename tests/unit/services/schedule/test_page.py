@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from datetime import UTC, timedelta
@@ -67,12 +68,32 @@ def figures(bench: Bench) -> ScheduleFigures:
 
 
 def test_figures_are_those_of_the_last_days(figures: ScheduleFigures) -> None:
-    *earlier, yesterday, today = figures.days
+    *earlier, yesterday, today = figures.periods
     assert DAYS - 2 == len(earlier)
     assert [(1, 1, 0), (1, 0, 3145728)] == [(day.runs, day.bad, day.reclaimed) for day in (yesterday, today)]
     assert (3145728, 3145728, 0, 0) == (figures.reclaimed, figures.most_reclaimed, figures.running, figures.overdue)
     assert ["SUCCEEDED", "FAILED"] == [run.status.value for run in figures.latest]
     assert ["FAILED"] == [run.status.value for run in figures.bad]
+
+
+def test_a_long_time_is_shown_week_by_week_and_misses_nothing(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    bench.runner.outcomes["nightly"] = [
+        Outcome(exit_code=0, report=json.dumps({"deleted": {"files": 1, "bytes": 10**day}})) for day in range(10)
+    ]
+    scheduler.define()
+    for _ in range(10):
+        bench.clock.pass_(days=1)
+        scheduler.run_due()
+    figures = figures_of(bench.store, "default", now=bench.clock(), days=365)
+    assert [1, *[7] * 52] == [(period.last - period.first).days + 1 for period in figures.periods]
+    assert [(3, 111), (7, 1_111_111_000)] == [(each.runs, each.reclaimed) for each in figures.periods[-2:]]
+    assert (figures.periods[0].first, figures.periods[-1].last) == (
+        MIDNIGHT.date() + timedelta(days=10 - 364),
+        MIDNIGHT.date() + timedelta(days=10),
+    )
+    assert "in 365 days" in render_schedule(figures)
+    assert "in each week" in render_schedule(figures)
 
 
 def test_a_page_says_what_is_due_what_failed_and_what_was_reclaimed(figures: ScheduleFigures) -> None:

@@ -1,0 +1,123 @@
+"""Version 6: what is summed of runs by day, and what runs say of tables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from alembic import op
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    inspect,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects import mysql, postgresql
+from sqlalchemy.types import TypeEngine
+
+revision = "6"
+down_revision = "5"
+
+_RUNS = "nessie_gc_job_runs"
+_INDEXES = {
+    "days": ["schedule_key", "day", "status", "reclaimed"],
+    "jobs": ["job_digest", "run_key"],
+    "statuses": ["status", "run_key"],
+}
+_DIGEST_BYTES = 20
+_DAY = 86_400_000_000
+_RECLAIMED = ("deleted.bytes", "purged.bytes")
+_BATCH_ROWS = 1000
+
+
+def upgrade() -> None:
+    """Adds columns, fills them, and then what is found by them; creates what is missing."""
+    connection = op.get_bind()
+    known = {column["name"] for column in inspect(connection).get_columns(_RUNS)}
+    columns: list[Column[Any]] = [
+        Column("schedule_key", _key_type(), nullable=False, server_default=text("''")),
+        Column("job_digest", _key_type(), nullable=False, server_default=text("''")),
+        Column("day", Integer, nullable=False, server_default=text("0")),
+        Column("reclaimed", BigInteger, nullable=False, server_default=text("0")),
+    ]
+    for column in columns:
+        if column.name not in known:
+            op.add_column(_RUNS, column)
+    _fill(connection)
+    indexes = {index["name"] for index in inspect(connection).get_indexes(_RUNS)}
+    for name, of in _INDEXES.items():
+        if f"{_RUNS}_{name}" not in indexes:
+            op.create_index(f"{_RUNS}_{name}", _RUNS, of)
+    op.create_table(
+        "nessie_gc_table_days",
+        Column("schedule_key", _key_type(), primary_key=True),
+        Column("day", Integer, primary_key=True, autoincrement=False),
+        Column("table_digest", _key_type(), primary_key=True),
+        Column("table_name", _text_type()),
+        Column("garbage", BigInteger, nullable=False),
+        Column("reclaimed", BigInteger, nullable=False),
+        if_not_exists=True,
+        mysql_engine="InnoDB",
+        mysql_charset="utf8mb4",
+    )
+
+
+def _fill(connection: Connection) -> None:
+    runs = Table(_RUNS, MetaData(), autoload_with=connection)
+    given = ("schedule_key", "job_digest", "day", "reclaimed")
+    change = (
+        update(runs).where(runs.c.run_key == bindparam("of")).values({name: bindparam(f"new_{name}") for name in given})
+    )
+    for rows in _pages(connection, runs):
+        connection.execute(
+            change,
+            [
+                {
+                    "of": row.run_key,
+                    "new_schedule_key": _digest(row.schedule),
+                    "new_job_digest": _digest(row.job),
+                    "new_day": row.started // _DAY,
+                    "new_reclaimed": _reclaimed(row.numbers),
+                }
+                for row in rows
+            ],
+        )
+
+
+def _pages(connection: Connection, runs: Table) -> Iterator[list[Any]]:
+    query = select(*(runs.c[name] for name in ("run_key", "schedule", "job", "started", "numbers")))
+    query = query.order_by(runs.c.run_key).limit(_BATCH_ROWS)
+    page = [*connection.execute(query)]
+    while page:
+        yield page
+        page = [*connection.execute(query.where(runs.c.run_key > page[-1].run_key))]
+
+
+def _reclaimed(numbers: str) -> int:
+    found = json.loads(numbers)
+    return sum(found.get(name, 0) for name in _RECLAIMED) if isinstance(found, dict) else 0
+
+
+def _digest(value: str) -> bytes:
+    return hashlib.blake2b(f"[{json.dumps(value)}]".encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+def _key_type() -> TypeEngine[bytes]:
+    binary = mysql.BINARY(_DIGEST_BYTES)
+    return LargeBinary(_DIGEST_BYTES).with_variant(binary, "mysql", "mariadb")
+
+
+def _text_type() -> TypeEngine[str]:
+    long_text = mysql.LONGTEXT(charset="utf8mb4", collation="utf8mb4_bin")
+    return Text().with_variant(postgresql.TEXT(collation="C"), "postgresql").with_variant(long_text, "mysql", "mariadb")
