@@ -348,7 +348,7 @@ def _load_config(context: click.Context, param: click.Parameter, value: str | No
     path = Path(value) if value is not None else Path(DEFAULT_FILE)
     if value is None and not path.is_file() and _scheduled_job() is None:
         return value
-    known = _known_options(context.find_root().command)
+    known = known_options(context.find_root().command)
     config = ConfigFile.read(path, known)
     if (scheduled := _scheduled_job()) is not None:
         JobDigests(installed()).check(config, *scheduled)
@@ -367,7 +367,7 @@ def _scheduled_job() -> tuple[str, str] | None:
     return None if job is None else (job, os.environ.get(DIGEST_VARIABLE, ""))
 
 
-def _known_options(root: click.Command) -> set[str]:
+def known_options(root: click.Command) -> set[str]:
     """The keys of a configuration file."""
     return {option.key for option in _all_options(root) if not option.hidden} - {"config"}
 

@@ -17,6 +17,7 @@ from rich.text import Text as Cell
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import SETTINGS, Call, GcArgument, GcCommand, GcOption
 from nessie_gc_core.cli.output import print_json, say
+from nessie_gc_core.cli.schedule_file import watched_file
 from nessie_gc_core.cli.schedule_opened import SECTION, open_schedule
 from nessie_gc_core.cli.schedule_told import HISTORY, PAGE, history, page, runs_table, serving_page
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_time
@@ -63,6 +64,7 @@ def run(call: Call) -> int:
             store=opened.store,
             runner=ProcessRunner(Path(call.session.config.name).absolute()),
             listeners=listeners,
+            source=watched_file(call, opened.definition),
         )
         try:
             with _stopped_by_signals(scheduler.stopping):

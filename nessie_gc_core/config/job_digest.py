@@ -68,7 +68,8 @@ class JobDigests:
         """
         if self.digest(file, job) != digest:
             raise ConfigurationError(
-                f"the job {job!r} in {file.name} is not what its scheduler has read; restart the scheduler"
+                f"the job {job!r} in {file.name} is not what its scheduler has read; the scheduler reads the file "
+                "again, or says in its log why it cannot"
             )
 
     def not_compared(self) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from nessie_gc_core.cli.command import _known_options
+from nessie_gc_core.cli.command import known_options
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.connectors import Connector, RepositoryConnector
@@ -64,7 +64,7 @@ def parse(arguments: Sequence[str], where: str) -> None:
 
 def read_configuration(path: Path) -> None:
     """Fails where an option of a configuration file does not exist, or does not fit."""
-    config = ConfigFile.read(path, _known_options(cli))
+    config = ConfigFile.read(path, known_options(cli))
     installed().connector_class(RepositoryConnector, "nessie").Options.from_mapping(config.repository)
     for (kind, name), options in config.connectors.items():
         contract: type[Connector] = next(contract for contract, (known, _) in KINDS.items() if known == kind)

@@ -58,12 +58,12 @@ def _run_console(block: Block) -> None:
 
 
 def _read_config(block: Block) -> None:
-    from nessie_gc_core.cli.command import _known_options
+    from nessie_gc_core.cli.command import known_options
     from nessie_gc_core.cli.main import cli
     from nessie_gc_core.config.file import ConfigFile
 
     Path("block.toml").write_text(block.text, encoding="utf-8")
-    ConfigFile.read(Path("block.toml"), _known_options(cli))
+    ConfigFile.read(Path("block.toml"), known_options(cli))
 
 
 if __name__ == "__main__":

@@ -170,6 +170,18 @@ def test_a_scheduler_serves_its_page_and_metrics_until_it_is_stopped(
     assert 0 == scheduler.wait(30)
 
 
+@pytest.mark.thorough
+def test_a_file_that_changes_is_read_again_and_its_new_jobs_run(
+    home: Path, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    file = home / "nessie-gc.toml"
+    file.write_text(LONG)
+    start("run")
+    until(lambda: (home / "schedule.db").exists())
+    file.write_text(LAKE.replace("true", "true\nidentify-parallelism = 2"))
+    until(lambda: [each["status"] for each in history(start) if each["job"] == "collect"][-1:] == ["SUCCEEDED"])
+
+
 def test_a_job_whose_service_was_uninstalled_fails_with_what_to_install(
     home: Path, start: Callable[..., subprocess.Popen[str]]
 ) -> None:

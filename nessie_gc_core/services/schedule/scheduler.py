@@ -19,6 +19,7 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
 from nessie_gc_core.services.schedule.conduct import Conductor, Patience, retry_of
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
+from nessie_gc_core.services.schedule.file_watch import Source, Unchanging
 from nessie_gc_core.services.schedule.pool import Pool
 from nessie_gc_core.services.schedule.quiet import quiet_until
 from nessie_gc_core.services.schedule.running import Runner
@@ -30,6 +31,8 @@ WRONG_CLOCK = timedelta(days=1)
 """A job whose last occasion is so much later than now had it from a clock that was wrong."""
 LOOK_SECONDS = 5.0
 """How often a scheduler looks for what is due."""
+SOON_SECONDS = 1.0
+"""The same while its file changes."""
 _TEND_SECONDS = 300.0
 """How often it looks after clocks and old outcomes."""
 _DUE_AT_ONCE = 1000
@@ -47,9 +50,13 @@ class Scheduler:
     patience: Patience = field(default_factory=Patience)
     listeners: Listeners = field(default_factory=lambda: Listeners([]))
     """Told of each run that starts or has ended."""
+    source: Source = field(default_factory=Unchanging)
+    """Where the definition comes from; if it is another one later, that counts from then on."""
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set it to stop: what runs is asked to end, and begins again when a scheduler is there."""
     _tended: float | None = None
+    _newer: ScheduleDefinition | None = None
+    """What the source said, and does not count yet."""
     _away_at: float | None = None
     """When the store could not be used last."""
 
@@ -59,8 +66,11 @@ class Scheduler:
         Raises:
             StoreError: the store cannot be used.
         """
+        self._define(self.definition)
+
+    def _define(self, definition: ScheduleDefinition) -> None:
         now = self.clock()
-        self.store.define_jobs(self.definition.name, [job.scheduled(now) for job in self.definition.jobs.values()])
+        self.store.define_jobs(definition.name, [job.scheduled(now) for job in definition.jobs.values()])
 
     def run_due(self) -> list[JobRun]:
         """Runs all that is due now, and gives the outcomes when all have ended.
@@ -96,6 +106,7 @@ class Scheduler:
         with self._pool() as pool:
             while not self.stopping.is_set():
                 try:
+                    self._read_again()
                     self._tend()
                     if self._knows_who_is_lost():
                         self._take_over_lost(pool)
@@ -103,7 +114,7 @@ class Scheduler:
                 except Exception as error:  # noqa: BLE001 - a schedule goes on, whatever goes wrong in one look
                     self._away_at = self.elapsed()
                     log.error("cannot look for what is due, and try again: %s", one_line(error))
-                pool.wait(LOOK_SECONDS, stop=self.stopping)
+                pool.wait(SOON_SECONDS if self.source.is_changing else LOOK_SECONDS, stop=self.stopping)
                 self._take_ended(pool)
             pool.join()
             self._take_ended(pool)
@@ -123,10 +134,24 @@ class Scheduler:
         lease = self.definition.settings.lease.total_seconds()
         return self._away_at is None or self.elapsed() - self._away_at > lease
 
+    def _read_again(self) -> None:
+        """Takes what the source says now.
+
+        Its jobs become those of the store, unless the store has a job that is in neither: then another file is used,
+        and the two do not take the jobs from each other again and again.
+        """
+        newer = self._newer = self.source.look() or self._newer
+        if newer is None:
+            return
+        if all(self._is_mine(job) or _has(newer, job) for job in self.store.jobs(newer.name)):
+            self._define(newer)
+        self.definition, self._newer, self._tended = newer, None, None
+        log.info("the file changed and was read again: %d jobs", len(newer.jobs))
+
     # ---- what is due ----------------------------------------------------------------------------------
     def _start_due(self, pool: Pool, until: datetime) -> None:
         for job in self.store.due_jobs(self.definition.name, at=until, limit=_DUE_AT_ONCE):
-            if self.stopping.is_set() or pool.is_full:
+            if self.stopping.is_set() or pool.is_full or self.source.is_changing:
                 return
             if self._is_mine(job) and job.next is not None:
                 self._start(pool, job, job.next)
@@ -163,8 +188,7 @@ class Scheduler:
 
     def _is_mine(self, scheduled: ScheduledJob) -> bool:
         """Whether the store has a job as this definition has it; if not, another file is used for the same schedule."""
-        job = self.definition.jobs.get(scheduled.name)
-        return job is not None and (job.definition, job.digest) == (scheduled.definition, scheduled.digest)
+        return _has(self.definition, scheduled)
 
     def _too_late(self, job: JobDefinition, occasion: Occasion) -> str | None:
         """Why an occasion is skipped; ``None``: it is not."""
@@ -221,15 +245,18 @@ class Scheduler:
             return
         self._tended = self.elapsed()
         known = {job.name: job for job in self.store.jobs(self.definition.name)}
-        for name in self.definition.jobs.keys() - known.keys():  # another file was used for the same schedule
-            self.store.add_job(self.definition.name, self.definition.jobs[name].scheduled(self.clock()))
-        foreign = [name for name in self.definition.jobs if name not in known or not self._is_mine(known[name])]
-        if foreign or known.keys() - self.definition.jobs.keys():
+        mine = self.definition.jobs
+        other = [job.name for job in known.values() if not self._is_mine(job)]
+        missing = sorted(mine.keys() - known.keys())
+        if not mine.keys() & {*other}:  # else a newer file may have removed them
+            for name in missing:
+                self.store.add_job(self.definition.name, mine[name].scheduled(self.clock()))
+        if foreign := [*other, *missing]:
             log.error(
                 "the jobs of the schedule %r in the store are not those of this file (such as %s): is another file, or "
                 "an older one, used for the same schedule? give one of them another `name`, or restart this scheduler",
                 self.definition.name,
-                next(iter(foreign), "those that it does not have"),
+                foreign[0],
             )
         self._mend_clocks(known.values())
         keep = self.definition.settings.keep
@@ -251,3 +278,9 @@ class Scheduler:
             if next_.due > expected.due:
                 log.warning("%s is due %s and not %s: a clock was ahead", job.name, expected.due, next_.due)
                 self.store.set_next(self.definition.name, job.name, seen=next_, then=expected)
+
+
+def _has(definition: ScheduleDefinition, scheduled: ScheduledJob) -> bool:
+    """Whether a definition has a job as the store has it."""
+    job = definition.jobs.get(scheduled.name)
+    return job is not None and (job.definition, job.digest) == (scheduled.definition, scheduled.digest)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nessie_gc_core.cli.command import _known_options
+from nessie_gc_core.cli.command import known_options
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.job_digest import SHOWN, JobDigests
@@ -54,7 +54,7 @@ TABLES = {"repository", "store", "schedule", "connectors", "repositories"}
 def digest(folder: Path, text: str, job: str = "nightly") -> str | None:
     path = folder / "x.toml"
     path.write_text(text)
-    return JobDigests(installed()).digest(ConfigFile.read(path, _known_options(cli)), job)
+    return JobDigests(installed()).digest(ConfigFile.read(path, known_options(cli)), job)
 
 
 def digest_with(**options: Any) -> str | None:
@@ -113,7 +113,7 @@ def test_every_option_that_is_neither_secret_nor_of_a_machine_counts() -> None:
     declared = digests._declared()
     secret = {name for name, fields in declared.items() if any(field.metadata["secret"] for field in fields)}
     store = {field.name for field in dataclasses.fields(StoreSettings)}
-    keys = _known_options(cli) - SHOWN
+    keys = known_options(cli) - SHOWN
     expected = {key.replace("-", "_") for key in keys} - secret - store - {*digests.not_compared()}
     plain = digest_with()
     found = {key.replace("-", "_") for key in keys if digest_with(**{key: "x"}) != plain}
@@ -127,6 +127,6 @@ def test_no_password_in_a_location_gets_into_a_digest(value: str) -> None:
 
 def test_a_job_that_is_gone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(FILE)
-    file = ConfigFile.read(tmp_path / "x.toml", _known_options(cli))
+    file = ConfigFile.read(tmp_path / "x.toml", known_options(cli))
     with pytest.raises(ConfigurationError, match="is not what its scheduler has read"):
         JobDigests(installed()).check(file, "weekly", "")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nessie_gc_core.cli.command import _known_options
+from nessie_gc_core.cli.command import known_options
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.job_digest import JobDigests
@@ -90,7 +90,7 @@ def test_what_is_wrong_is_said_with_its_table(text: str, said: str) -> None:
 
 
 def test_the_example_is_a_schedule_whose_options_exist() -> None:
-    file = ConfigFile.read(Path(__file__).parents[4] / "examples" / "schedule.toml", _known_options(cli))
+    file = ConfigFile.read(Path(__file__).parents[4] / "examples" / "schedule.toml", known_options(cli))
     found = ScheduleDefinition.read(file, JobDigests(installed()))
     assert {"collect": "gc", "health": "health", "prune": "prune", "tags": "autotag"} == {
         name: job.service for name, job in found.jobs.items()

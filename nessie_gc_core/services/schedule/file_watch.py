@@ -1,0 +1,97 @@
+"""The file of a schedule, which is read again when its contents change."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.text import one_line
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition, ScheduleSettings
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = frozenset({"name", "time_zone", "quiet", "lease", "keep"})
+"""Settings of a schedule that need no restart; but another name is another schedule."""
+
+
+class Source(Protocol):
+    """Where a scheduler has its definition from."""
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether it was another one just now: runs would be refused."""
+
+    def look(self) -> ScheduleDefinition | None:
+        """The definition if it is another one than that of the last look; else ``None``."""
+
+
+class Unchanging:
+    """A definition that stays as it is."""
+
+    is_changing = False
+
+    def look(self) -> None:
+        """Never another one."""
+
+
+class FileWatch:
+    """Reads the file again when its contents have changed, and have been the same for two looks.
+
+    A file that cannot be used is said to be so once, and leaves everything as it was.
+    """
+
+    def __init__(self, path: Path, known: ScheduleDefinition, read: Callable[[], ScheduleDefinition]) -> None:
+        """Takes the file, what was read of it, and what reads it.
+
+        ``read`` raises a ConfigurationError if the file is wrong, or needs another process.
+        """
+        self._path, self._known, self._read = path, known, read
+        self._taken: bytes | None = None
+        """A digest of the contents that were read; the first look reads them in any case."""
+        self._seen: bytes | None = None
+        """The same of the last look."""
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether the contents of the last look are newer than what was read."""
+        return self._taken is not None and self._seen != self._taken
+
+    def look(self) -> ScheduleDefinition | None:
+        """What the file says, if that is not what it said before."""
+        now = self._contents()
+        is_settled, self._seen = self._taken is None or now == self._seen, now
+        if now == self._taken or not is_settled:
+            return None
+        self._taken = now
+        try:
+            found = self._read()
+        except NessieGcError as error:
+            log.error("%s changed and cannot be used; all stays as it was: %s", self._path, one_line(error))
+            return None
+        if _compared(found) == _compared(self._known):
+            return None
+        _say_what_waits(self._known.settings, found.settings)
+        self._known = found
+        return found
+
+    def _contents(self) -> bytes:
+        try:
+            return hashlib.blake2b(self._path.read_bytes(), digest_size=16).digest()
+        except OSError:
+            return b""
+
+
+def _compared(definition: ScheduleDefinition) -> object:
+    jobs = {name: (job.definition, job.digest) for name, job in definition.jobs.items()}
+    return definition.settings, jobs
+
+
+def _say_what_waits(before: ScheduleSettings, after: ScheduleSettings) -> None:
+    for field in dataclasses.fields(ScheduleSettings):
+        if field.name not in AT_ONCE and getattr(before, field.name) != getattr(after, field.name):
+            log.warning("another `%s` counts when the scheduler is restarted", field.name.replace("_", "-"))

@@ -1,0 +1,222 @@
+"""A file that changes while its scheduler runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from nessie_gc_core.cli.command import known_options
+from nessie_gc_core.cli.main import cli
+from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.config.job_digest import JobDigests
+from nessie_gc_core.errors import StoreError
+from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+from nessie_gc_core.services.schedule.file_watch import FileWatch
+from nessie_gc_core.services.schedule.pool import Pool
+
+from .conftest import Bench
+
+TEXT = """
+allow = ["s3://lake/"]
+[schedule.jobs.nightly]
+service = "gc"
+every = "PT1H"
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "x.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def reader(path: Path) -> Callable[[], ScheduleDefinition]:
+    def read() -> ScheduleDefinition:
+        return ScheduleDefinition.read(ConfigFile.read(path, known_options(cli)), JobDigests(installed()))
+
+    return read
+
+
+def watch(path: Path) -> FileWatch:
+    """One that has looked once."""
+    read = reader(path)
+    watched = FileWatch(path, read(), read)
+    assert watched.look() is None
+    return watched
+
+
+@dataclass
+class Script:
+    """A source that says what it is told to."""
+
+    says: list[ScheduleDefinition] = field(default_factory=list)
+    is_changing: bool = False
+
+    def look(self) -> ScheduleDefinition | None:
+        return self.says.pop() if self.says else None
+
+
+@dataclass
+class Machine:
+    """A scheduler with a file of its own."""
+
+    bench: Bench
+    script: Script = field(default_factory=Script)
+
+    def begins(self, **jobs: str) -> Machine:
+        self.scheduler = self.bench.scheduler({name: {"every": every} for name, every in jobs.items()})
+        self.scheduler.source = self.script
+        self.scheduler.define()
+        return self
+
+    def gets(self, **jobs: str) -> None:
+        """Another file, which it reads."""
+        jobs_ = {name: {"every": every} for name, every in jobs.items()}
+        self.script.says.append(self.bench.scheduler(jobs_).definition)
+        self.scheduler._read_again()
+        self.scheduler._tend()
+
+
+def failing(schedule: str) -> list[object]:
+    raise StoreError("the database is away")
+
+
+def in_store(bench: Bench) -> dict[str, str]:
+    return {job.name: job.timing.split()[1] for job in bench.store.jobs("default")}
+
+
+# ---- the file -------------------------------------------------------------------------------------------
+def test_a_change_counts_when_two_looks_have_seen_it(path: Path) -> None:
+    watched = watch(path)
+    path.write_text(TEXT.replace("PT1H", "PT2H"))
+    assert (None, True) == (watched.look(), watched.is_changing)
+    found = watched.look()
+    assert found is not None
+    assert ("every PT2H", False) == (found.jobs["nightly"].timing.text, watched.is_changing)
+    assert watched.look() is None
+
+
+def test_a_file_that_is_still_written_is_waited_for(path: Path) -> None:
+    watched = watch(path)
+    for text in ("", TEXT[:40], TEXT[:-10]):
+        path.write_text(text)
+        assert (None, True) == (watched.look(), watched.is_changing)
+    path.write_text(TEXT)
+    assert (None, False) == (watched.look(), watched.is_changing)
+
+
+def test_what_was_changed_before_the_first_look_is_not_missed(path: Path) -> None:
+    read = reader(path)
+    watched = FileWatch(path, read(), read)
+    path.write_text(TEXT.replace("PT1H", "PT2H"))
+    assert watched.look() is not None
+
+
+@pytest.mark.parametrize("text", ["[schedule", TEXT.replace("gc", "")[:30], TEXT.replace("PT1H", "often"), None])
+def test_a_file_that_is_wrong_is_said_to_be_once_and_changes_nothing(
+    path: Path, caplog: pytest.LogCaptureFixture, text: str | None
+) -> None:
+    watched = watch(path)
+    path.unlink() if text is None else path.write_text(text)
+    assert [None] * 4 == [watched.look() for _ in range(4)]
+    (said,) = caplog.messages
+    assert f"{path} changed and cannot be used; all stays as it was: " in said
+    path.write_text(TEXT.replace("PT1H", "PT2H"))
+    assert [True, False] == [watched.look() is None for _ in range(2)]
+
+
+@pytest.mark.parametrize("text", ["# a comment\n" + TEXT, TEXT.replace("\n[", "\njdbc-user = 'gc'\n[")])
+def test_a_change_that_means_nothing_is_none(path: Path, text: str) -> None:
+    watched = watch(path)
+    path.write_text(text)
+    assert [None, None] == [watched.look(), watched.look()]
+
+
+def test_settings_that_need_a_restart_are_named(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    watched = watch(path)
+    path.write_text(TEXT + "[schedule]\nlease = 'PT1M'\nwebhook = 'http://secret/'\n")
+    assert watched.look() is None
+    assert watched.look() is not None
+    assert ["another `webhook` counts when the scheduler is restarted"] == caplog.messages
+
+
+# ---- schedulers -----------------------------------------------------------------------------------------
+def test_the_jobs_of_a_file_that_changed_are_those_of_the_store(bench: Bench) -> None:
+    machine = Machine(bench).begins(a="PT1H", b="PT1H")
+    machine.gets(a="PT2H", c="PT1H")
+    assert {"a": "PT2H", "c": "PT1H"} == in_store(bench)
+    bench.clock.pass_(hours=1)
+    with Pool(4) as pool:
+        machine.scheduler._start_due(pool, bench.clock())
+    assert ["c"] == [name for name, _ in bench.runner.started]
+
+
+def test_machines_that_get_a_file_one_after_the_other_agree_at_the_end(bench: Bench) -> None:
+    first, second = Machine(bench).begins(a="PT1H", b="PT1H"), Machine(bench).begins(a="PT1H", b="PT1H")
+    first.gets(a="PT1H", c="PT1H")
+    second.scheduler._tended = None
+    second.scheduler._tend()  # it still has the older file
+    second.gets(a="PT1H", c="PT1H")
+    assert {"a": "PT1H", "c": "PT1H"} == in_store(bench)
+
+
+def test_s27_a_machine_with_another_file_does_not_take_the_jobs_when_that_changes(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = Machine(bench).begins(a="PT1H")
+    new = Machine(bench).begins(a="PT1H")
+    new.gets(a="PT3H")
+    old.gets(a="PT2H")
+    assert {"a": "PT3H"} == in_store(bench)
+    assert "is another file, or an older one, used for the same schedule?" in caplog.text
+    bench.clock.pass_(hours=6)
+    with Pool(1) as pool:
+        old.scheduler._start_due(pool, bench.clock())
+    assert [] == bench.runner.started
+    old.gets(a="PT3H")
+    with Pool(1) as pool:
+        old.scheduler._start_due(pool, bench.clock())
+    assert 1 == len(bench.runner.started)
+
+
+def test_two_files_for_one_schedule_do_not_take_the_jobs_from_each_other(bench: Bench) -> None:
+    one, other = Machine(bench).begins(a="PT1H"), Machine(bench).begins(a="PT2H")
+    for _ in range(3):
+        for machine in (one, other):
+            machine.scheduler._tended = None
+            machine.scheduler._read_again()
+            machine.scheduler._tend()
+        assert {"a": "PT2H"} == in_store(bench)
+
+
+def test_a_job_that_a_newer_file_removed_is_not_added_again_by_an_older_one(bench: Bench) -> None:
+    old = Machine(bench).begins(a="PT1H", b="PT1H")
+    Machine(bench).begins(a="PT2H")
+    old.scheduler._tend()
+    assert {"a": "PT2H"} == in_store(bench)
+
+
+def test_nothing_starts_while_the_file_changes(bench: Bench) -> None:
+    machine = Machine(bench).begins(a="PT1H")
+    bench.clock.pass_(hours=1)
+    machine.script.is_changing = True
+    with Pool(1) as pool:
+        machine.scheduler._start_due(pool, bench.clock())
+        assert [] == bench.runner.started
+        machine.script.is_changing = False
+        machine.scheduler._start_due(pool, bench.clock())
+    assert 1 == len(bench.runner.started)
+
+
+def test_a_change_is_not_lost_if_the_store_is_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(bench).begins(a="PT1H")
+    with monkeypatch.context() as away, pytest.raises(StoreError):
+        away.setattr(bench.store, "jobs", failing)
+        machine.gets(a="PT2H")
+    machine.scheduler._read_again()
+    assert {"a": "PT2H"} == in_store(bench)
