@@ -8,17 +8,26 @@ from nessie_gc_core.hookspecs import hookimpl
 from nessie_gc_core.model.options import ConnectorOptions, option, options, secret
 
 if TYPE_CHECKING:
-    from nessie_gc_core.api import Collector
+    from nessie_gc_core.api import Collector, Schedule
 
 __version__ = "0.1.0"
 
-__all__ = ["Collector", "ConnectorOptions", "__version__", "hookimpl", "option", "options", "secret"]
+__all__ = [
+    "Collector",
+    "ConnectorOptions",
+    "Schedule",
+    "__version__",
+    "hookimpl",
+    "option",
+    "options",
+    "secret",
+]
 
 
 def __getattr__(name: str) -> object:
-    """The collector is loaded when it is asked for: a plugin that is loaded on a worker needs none."""
-    if name == "Collector":
-        from nessie_gc_core.api import Collector
+    """The public API is loaded when it is asked for: a plugin that is loaded on a worker needs none."""
+    if name in ("Collector", "Schedule"):
+        from nessie_gc_core import api
 
-        return Collector
+        return getattr(api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

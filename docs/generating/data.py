@@ -8,9 +8,9 @@ from types import ModuleType
 import pyarrow as pa
 
 from generating.text import attribute_docs, code, markdown, table
-from nessie_gc_core.cli.errors import INTERRUPTED, TERMINATED
 from nessie_gc_core.model import live_sets, relations, verdicts
 from nessie_gc_core.services import report
+from nessie_gc_core.services.ending import INTERRUPTED, TERMINATED
 from nessie_gc_core.services.report import GcReport
 
 _OUTCOMES = {

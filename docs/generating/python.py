@@ -36,6 +36,7 @@ from nessie_gc_core.api import (
     ReleaseReport,
     Run,
     SavedPlan,
+    Schedule,
     ServicePlan,
     UnreferencedAssets,
     WhatIfReport,
@@ -52,6 +53,7 @@ from nessie_gc_core.config.settings import SETTINGS
 from nessie_gc_core.engines.local.frame import LocalFrame
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
 from nessie_gc_core.services import run as run_module
 from nessie_gc_core.services.assets.page.service import AssetPageReport
 from nessie_gc_core.services.autotag.report import TagOutcome, TagResult
@@ -121,6 +123,11 @@ CLASSES = (
     LiveSetDetails,
     PruneReport,
     KeptLiveSet,
+    Schedule,
+    ScheduledJob,
+    JobRun,
+    Occasion,
+    RunStatus,
     ImportJavaReport,
     ImportedLiveSet,
     ManifestsReport,
@@ -144,7 +151,7 @@ This is the public Python API. [Use it from Python](../how-to/python.md) has exa
 
 <!-- not run: it only shows the imports -->
 ```python
-from nessie_gc_core import Collector
+from nessie_gc_core import Collector, Schedule
 from nessie_gc_core.api import GcReport, Plan, Run
 from nessie_gc_core.model import LiveSet, Outcome
 ```
@@ -194,6 +201,19 @@ _MORE: dict[str, dict[str, str]] = {
         "deferred_bytes": "Their size in bytes.",
     },
     "LiveSetService": {"store": "The live-set store."},
+    "ScheduledJob": {"paused": "Whether no new run of it starts."},
+    "JobRun": {
+        "id": "Unique.",
+        "job": "The name of the job.",
+        "service": "The service that it runs.",
+        "occasion": "What it is due for.",
+        "status": "What became of it.",
+        "started": "When it started, UTC.",
+        "ended": "When it ended; `None` while it goes on.",
+        "exit_code": "That of the command; `None` if there is none.",
+        "host": "The machine of its scheduler.",
+        "process": "The process of its scheduler.",
+    },
     "Run": {
         "report": "The report, which the run fills in.",
         "clock": "Returns the current time, UTC.",

@@ -8,6 +8,7 @@ from nessie_gc_core.api.collector import Collector
 from nessie_gc_core.api.iceberg import expire_snapshots, remove_orphan_files
 from nessie_gc_core.api.plan import Plan, SavedPlan
 from nessie_gc_core.api.procedures import delete_unreferenced_assets, identify_unreferenced_assets
+from nessie_gc_core.api.schedule import Schedule
 from nessie_gc_core.api.upkeep import ServicePlan
 from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
 from nessie_gc_core.services.autotag.report import AutotagReport
@@ -40,6 +41,7 @@ __all__ = [
     "ReleaseReport",
     "Run",
     "SavedPlan",
+    "Schedule",
     "ServicePlan",
     "UnreferencedAssets",
     "WhatIfReport",

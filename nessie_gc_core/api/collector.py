@@ -14,7 +14,14 @@ from uuid import UUID
 from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.calls import told
 from nessie_gc_core.api.checks import run_checks
-from nessie_gc_core.api.opening import engine_name, open_choice, open_resources, with_vending
+from nessie_gc_core.api.opening import (
+    engine_name,
+    known_settings,
+    open_choice,
+    open_resources,
+    setting_groups,
+    with_vending,
+)
 from nessie_gc_core.api.plan import refuse_dry_run
 from nessie_gc_core.api.planning import Planning
 from nessie_gc_core.api.questions import Questions
@@ -23,12 +30,13 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import check_settings_in
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile, keys_of
 from nessie_gc_core.config.given import EXCLUSIVE, Given, refuse_blank
-from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, PluginSettings
+from nessie_gc_core.config.settings import PluginSettings
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.closing import Closing
 from nessie_gc_core.model.live_sets import RepositoryRecords
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.plugins import PluginInfo, PluginRegistry, installed
 from nessie_gc_core.services.check import CheckResult
 from nessie_gc_core.services.deferred import DeferredDeletionService
@@ -41,7 +49,7 @@ from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, GcParameters, SweepParameters
 from nessie_gc_core.services.records import RecordsService
 from nessie_gc_core.services.report import GcReport
-from nessie_gc_core.services.run import Progress, Run, no_progress
+from nessie_gc_core.services.run import GoOn, Progress, Run, never_stopped, no_progress
 from nessie_gc_core.services.stored_live_sets import LiveSetService
 from nessie_gc_core.services.sweep import SweepService
 
@@ -88,16 +96,23 @@ class Collector(Planning, Upkeep, Questions, Closing):
             ConfigurationError: a setting is unknown or wrong, in a keyword, the environment or the file.
         """
         self._plugins = plugins if plugins is not None else installed()
-        groups = [*SETTINGS, *(service.Parameters for service in self._plugins.services.by_name().values())]
-        known = {field.name for group in groups for field in fields(group)} | COMMAND_LINE_ONLY
+        groups = setting_groups(self._plugins)
+        known = known_settings(groups)
         file = ConfigFile() if config is None else ConfigFile.read(Path(config), keys_of(known))
         check_settings_in(os.environ, known, self._plugins, repositories=file.repositories)
         given = Given.read(groups, settings, file=file, environment=os.environ)
         self._set_up(given, spark, progress)
         _ = self._choice  # what is wrong with it is said at once
 
-    def _set_up(self, given: Given, spark: SparkSession | None, progress: Progress) -> None:
-        self._given, self._progress = given, progress
+    def _set_up(
+        self,
+        given: Given,
+        spark: SparkSession | None,
+        progress: Progress,
+        clock: Clock = utc_now,
+        go_on: GoOn = never_stopped,
+    ) -> None:
+        self._given, self._progress, self._clock, self._go_on = given, progress, clock, go_on
         disabled = given.settings(PluginSettings).disable_plugin
         self._spark = spark
         self._resources = open_resources(given, self._plugins.without(disabled), spark)
@@ -131,6 +146,8 @@ class Collector(Planning, Upkeep, Questions, Closing):
         plugins: PluginRegistry,
         spark: SparkSession | None = None,
         progress: Progress = no_progress,
+        clock: Clock = utc_now,
+        go_on: GoOn = never_stopped,
         ends_process: bool = False,
     ) -> Self:
         """A collector with settings that were already read, such as by a command line.
@@ -140,11 +157,13 @@ class Collector(Planning, Upkeep, Questions, Closing):
             plugins: the installed plugins.
             spark: a session to run on, which stays open.
             progress: told what is done.
+            clock: says what time it is; it must never be ahead of the time (S8).
+            go_on: asked between the steps of its runs, which it may end.
             ends_process: whether the process ends with it, so that closing need not wait for a session that starts.
         """
         collector = cls.__new__(cls)
         collector._plugins = plugins
-        collector._set_up(given, spark, progress)
+        collector._set_up(given, spark, progress, clock, go_on)
         collector._resources.waits_for_engine = not ends_process
         return collector
 
@@ -281,6 +300,8 @@ class Collector(Planning, Upkeep, Questions, Closing):
             choice=with_vending(self._choice, self._given),
             report=report if report is not None else GcReport(),
             progress=self._progress,
+            clock=self._clock,
+            go_on=self._go_on,
         )
 
     def later_run(self) -> Callable[[], Run]:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.given import Given, Rank
-from nessie_gc_core.config.settings import EngineName, EngineSettings
+from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineName, EngineSettings
 from nessie_gc_core.config.specs import chosen_repository, connector_choice, repository_specs, store_spec
 from nessie_gc_core.config.vending import Vending, Vendor
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsStorageCredentials, TableCatalog
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.resources import Resources
 from nessie_gc_core.tables import Tables
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
+
+
+def setting_groups(plugins: PluginRegistry) -> list[type[ConnectorOptions]]:
+    """All settings, and the parameters of all installed services."""
+    return [*SETTINGS, *(service.Parameters for service in plugins.services.by_name().values())]
+
+
+def known_settings(groups: Iterable[type[ConnectorOptions]]) -> frozenset[str]:
+    """The names of settings, and those that only the command line has."""
+    return frozenset(field.name for group in groups for field in fields(group)) | COMMAND_LINE_ONLY
 
 
 def open_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:

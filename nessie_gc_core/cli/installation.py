@@ -14,7 +14,6 @@ from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, Call, GcCommand, GcOption, json_option
 from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.output import print_json, say, standard_output, write_new
-from nessie_gc_core.cli.piped import PIPE
 from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.config.origins import plain_value
@@ -22,6 +21,7 @@ from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, claims_of, fallback_claims_of, installed
 from nessie_gc_core.plugins.sets import connector_text
+from nessie_gc_core.services.output_files import PIPE
 from nessie_gc_core.services.parameters import GcParameters
 
 

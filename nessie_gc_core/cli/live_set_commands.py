@@ -21,13 +21,12 @@ from nessie_gc_core.config.settings import PruneSettings
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import shown
-from nessie_gc_core.services.pruning import PruneReport, PruneRule, prune
+from nessie_gc_core.services.pruning import PruneParameters, PruneReport, prune
 from nessie_gc_core.services.stored_live_sets import (
     LiveSetDetails,
     LiveSetService,
     as_plain,
     mark_time,
-    statuses,
     sweep_time,
 )
 
@@ -118,20 +117,10 @@ def prune_(call: Call) -> int:
 
     In the configuration file and the environment, --older-than is 'prune-older-than' and NESSIE_GC_PRUNE_OLDER_THAN.
     """
-    older_than = call.given().settings(PruneSettings).prune_older_than
-    if older_than is None:
-        raise click.UsageError(
-            "--older-than is missing: give it here, or as 'prune-older-than' in the configuration file (its key "
-            "'older-than' is not for live sets)"
-        )
-    rule = PruneRule(
-        older_than=older_than,
-        keep=call.number("keep") or 0,
-        status=statuses(call.texts("status")),
-        discard_deferred=call.flag("discard_deferred"),
-    )
+    parameters = call.given().settings(PruneParameters)
+    rule = parameters.rule()
     with open_store(call) as store:
-        report = prune(store, rule, dry_run=call.flag("dry_run"))
+        report = prune(store, rule, dry_run=parameters.dry_run)
     if call.session.as_json:
         print_json(report.to_dict())
     else:

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
-from nessie_gc_core.cli.flags import with_flags
 from nessie_gc_core.config.environment import JOB_VARIABLE
+from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.model.text import json_text, shown
 from nessie_gc_core.services.report import GcReport
 

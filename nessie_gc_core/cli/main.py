@@ -15,7 +15,7 @@ import click
 
 from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, SETTINGS, GcCommand, Session, standard_options
 from nessie_gc_core.cli.configuration import CONFIGURATION_COMMANDS
-from nessie_gc_core.cli.errors import Terminated, fail
+from nessie_gc_core.cli.errors import fail
 from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
 from nessie_gc_core.cli.live_set_commands import LIVE_SET_COMMANDS
 from nessie_gc_core.cli.new_plugin import PLUGIN_COMMANDS
@@ -29,6 +29,7 @@ from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 from nessie_gc_core.cli.service_commands import service_commands
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.plugins.known import KNOWN_SERVICES
+from nessie_gc_core.services.ending import Terminated
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TextIO
 import click
 from rich.console import Console
 
-from nessie_gc_core.cli.flags import with_flags
+from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.text import json_text, shown
 

@@ -11,10 +11,7 @@ from pathlib import Path
 import click
 
 from nessie_gc_core.cli.output import result_piped
-
-PIPE = "-"
-FILES = {"outcomes_to": "outcomes.jsonl", "write_live_set_id_to": "live-set-id", "output": "page.html"}
-"""Options of files that a command may write to standard output, and what each is called until then."""
+from nessie_gc_core.services.output_files import PIPE, PIPED
 
 
 @contextmanager
@@ -24,7 +21,7 @@ def piped(context: click.Context, *, as_json: bool) -> Iterator[None]:
     Raises:
         click.UsageError: two things would come to standard output, or the file must survive the process.
     """
-    names = [name for name in FILES if context.params.get(name) == PIPE]
+    names = [name for name in PIPED if context.params.get(name) == PIPE]
     if not names:
         yield
         return
@@ -36,7 +33,7 @@ def piped(context: click.Context, *, as_json: bool) -> Iterator[None]:
             f"{flag} needs --dry-run: the outcomes of a deletion must survive the process; name a file"
         )
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / FILES[names[0]]
+        file = Path(folder) / PIPED[names[0]]
         context.params[names[0]] = str(file)
         with result_piped(instead_of=str(file)) as output:
             try:

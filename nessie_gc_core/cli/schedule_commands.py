@@ -29,19 +29,18 @@ from nessie_gc_core.model.schedule import WENT_WRONG
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.plugins import installed
-from nessie_gc_core.services.schedule.asking import pause, trigger
+from nessie_gc_core.services.schedule.asking import known_jobs, pause, trigger
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 from nessie_gc_core.services.schedule.history import plain_job, plain_run, state_of
 from nessie_gc_core.services.schedule.running import ProcessRunner
 from nessie_gc_core.services.schedule.scheduler import Scheduler
+from nessie_gc_core.services.schedule.telling.listeners import LISTENERS_SECONDS
 from nessie_gc_core.services.schedule.telling.settings import listeners_of
 
 log = logging.getLogger(__name__)
 
 _COMMANDS = ("prune",)
 """Commands that a job can run beside services."""
-_LISTENERS_SECONDS = 30.0
-"""How long a webhook or a Pushgateway is waited for at the end."""
 
 
 # ---- run ----------------------------------------------------------------------------------------------
@@ -74,7 +73,7 @@ def run(call: Call) -> int:
                     return 0
                 ended = scheduler.run_due()
         finally:
-            listeners.close(seconds=_LISTENERS_SECONDS)
+            listeners.close(seconds=LISTENERS_SECONDS)
     was_stopped = scheduler.stopping.is_set()
     exit_code = 1 if was_stopped or any(each.status in WENT_WRONG for each in ended) else 0
     if call.session.as_json:
@@ -131,10 +130,9 @@ def _stopped_by_signals(stopping: threading.Event) -> Iterator[None]:
 # ---- jobs ---------------------------------------------------------------------------------------------
 def list_(call: Call) -> int:
     """List the jobs of the schedule: when each is due, and what became of its last run."""
-    with open_schedule(call) as opened:
-        known = {job.name: job for job in opened.store.jobs(opened.name)}
     now = utc_now()
-    jobs = [known.get(name) or job.scheduled(now) for name, job in sorted(opened.definition.jobs.items())]
+    with open_schedule(call) as opened:
+        jobs = known_jobs(opened.store, opened.definition, now)
     if call.session.as_json:
         print_json({"schedule": opened.name, "jobs": [{**plain_job(job), "state": state_of(job, now)} for job in jobs]})
         return 0

@@ -14,10 +14,10 @@ import click
 from rich.table import Table
 from rich.text import Text as Cell
 
+from nessie_gc_core.api.schedule import OpenedSchedule
 from nessie_gc_core.cli.command import Call, GcOption
 from nessie_gc_core.cli.output import print_json, print_json_stream, say
-from nessie_gc_core.cli.piped import PIPE
-from nessie_gc_core.cli.schedule_opened import SECTION, OpenedSchedule, open_schedule
+from nessie_gc_core.cli.schedule_opened import SECTION, open_schedule
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
 from nessie_gc_core.cli.stores import open_store
 from nessie_gc_core.cli.values import Duration, Text, Texts
@@ -26,6 +26,7 @@ from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.services.output_files import PIPE
 from nessie_gc_core.services.schedule.history import plain_run
 from nessie_gc_core.services.schedule.page.figures import MOST_DAYS, figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule

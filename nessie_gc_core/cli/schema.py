@@ -7,10 +7,10 @@ import click
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand, GcOption
 from nessie_gc_core.cli.output import say
-from nessie_gc_core.cli.piped import PIPE
 from nessie_gc_core.cli.stores import open_schema_store
 from nessie_gc_core.cli.values import Text
 from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.services.output_files import PIPE
 
 
 def create_sql_schema(call: Call) -> int:

@@ -11,8 +11,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from nessie_gc_core.cli.flags import with_flags
 from nessie_gc_core.cli.output import print_json, say, standard_output, with_names
+from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.model.text import plural, shown
 from nessie_gc_core.model.verdicts import Outcome

@@ -10,15 +10,14 @@ import click
 
 from nessie_gc_core.cli.command import Call
 from nessie_gc_core.config.given import Given
+from nessie_gc_core.config.lasting import why_store_is_lost
 from nessie_gc_core.config.settings import PluginSettings
-from nessie_gc_core.config.specs import MEMORY, chosen_store, store_spec
+from nessie_gc_core.config.specs import MEMORY, store_spec
 from nessie_gc_core.connectors import LiveSetStore, SupportsSqlSchema
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.live_set_ids import chosen_live_set
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
-
-_ONE_PROCESS = "{} keeps a live set for one process only, so it works only with 'gc'"
 
 
 def open_store(call: Call) -> LiveSetStore:
@@ -27,10 +26,8 @@ def open_store(call: Call) -> LiveSetStore:
     Raises:
         click.UsageError: the store would be lost with this process.
     """
+    check_store_lasts(call, needed=True)
     given = call.given()
-    in_memory = _in_memory(given)
-    if in_memory is not None:
-        raise click.UsageError(_ONE_PROCESS.format(in_memory))
     registry = _registry(given)
     return registry.open(LiveSetStore, store_spec(given, registry))
 
@@ -47,23 +44,9 @@ def check_store_lasts(call: Call, *, needed: bool) -> None:
     Raises:
         click.UsageError: the message names the options that cannot be combined.
     """
-    in_memory = _in_memory(call.given())
-    if in_memory is None:
-        return
-    if needed:
-        raise click.UsageError(_ONE_PROCESS.format(in_memory))
-    if call.text("plan") is not None:
-        raise click.UsageError(
-            f"{in_memory} and --plan are mutually exclusive: no live set would be left to apply it to"
-        )
-    if call.texts("quarantine"):
-        raise click.UsageError(
-            f"{in_memory} and --quarantine are mutually exclusive: no record would be left to restore from"
-        )
-    if call.flag("defer_deletes"):
-        raise click.UsageError(
-            f"{in_memory} and --defer-deletes are mutually exclusive: no record would be left to delete from"
-        )
+    why = why_store_is_lost(call.given(), needed=needed)
+    if why is not None:
+        raise click.UsageError(why)
 
 
 @contextmanager
@@ -86,14 +69,6 @@ def open_schema_store(call: Call) -> Iterator[tuple[LiveSetStore, SupportsSqlSch
 def chosen_id(call: Call) -> str:
     """The live set that ``-l`` or ``-L`` names: its id, or the beginning of it."""
     return chosen_live_set(call.given().settings(DeferredDeletionParameters))
-
-
-def _in_memory(given: Given) -> str | None:
-    """The option that keeps the live set in this process, as it was written; ``None``: none does."""
-    setting, name = chosen_store(given)
-    if name != MEMORY:
-        return None
-    return "--inmemory" if setting == "inmemory" else "--store memory"
 
 
 def _registry(given: Given) -> PluginRegistry:

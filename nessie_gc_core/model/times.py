@@ -17,6 +17,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def never_ahead(clock: Clock) -> Clock:
+    """A clock that says what another one says, unless that is ahead of this machine's.
+
+    By a clock that is ahead, files look older than they are, and would be deleted too early (S8).
+    """
+    return lambda: min(clock(), utc_now())
+
+
 def elapsed_seconds() -> float:
     """Seconds that passed, those in which the machine was suspended as well, where the system can tell."""
     boot_time = getattr(time, "CLOCK_BOOTTIME", None)

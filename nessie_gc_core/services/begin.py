@@ -65,7 +65,9 @@ def _leases(run: Run, found: Sequence[Member], duration: timedelta, *, alone: bo
     if not alone:
         assert run.report.dry_run
         return nullcontext(Lease.unneeded())
-    return hold_lease(run.store, [member.live_set.repository for member in found], duration, elapsed=run.elapsed)
+    return hold_lease(
+        run.store, [member.live_set.repository for member in found], duration, elapsed=run.elapsed, go_on=run.go_on
+    )
 
 
 def _named(member: Member) -> MarkedRepository:

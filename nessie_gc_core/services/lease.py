@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
@@ -28,8 +28,9 @@ class Lease:
     So a holder counts the seconds since before it asked.
     """
 
-    def __init__(self, elapsed: Elapsed, *, then: str = _RESUME) -> None:
+    def __init__(self, elapsed: Elapsed, *, then: str = _RESUME, go_on: Callable[[], None] = lambda: None) -> None:
         self._elapsed = elapsed
+        self._go_on = go_on
         self._then = then
         self._lost: str | None = None
         self._ends: float | None = None
@@ -65,11 +66,12 @@ class Lease:
         return self._lost is None and self._ends is not None and self._elapsed() < self._ends
 
     def check(self) -> None:
-        """Stops a run that no longer holds its lease.
+        """Stops a run that no longer holds its lease, or that has to end for another reason.
 
         Raises:
             SafetyError: the lease was not renewed, so another process may have begun.
         """
+        self._go_on()
         if self._lost is None and not self.is_held:
             self._lost = "it expired because this process was paused for too long"
         if self._lost is not None:
@@ -84,14 +86,23 @@ def hold_lease(
     *,
     elapsed: Elapsed = elapsed_seconds,
     then: str = _RESUME,
+    go_on: Callable[[], None] = lambda: None,
 ) -> Iterator[Lease]:
     """Holds the leases of some repositories, by their identities, and renews them in the background, all or none.
+
+    Args:
+        store: where they are kept.
+        repositories: the identities.
+        duration: for how long they are held each time.
+        elapsed: the clock of elapsed seconds.
+        then: what to do if they are lost.
+        go_on: asked with the lease; raises if the run has to end.
 
     Raises:
         LeaseHeldError: another process holds one of them.
     """
     owner, host, process = str(uuid.uuid4()), socket.gethostname(), os.getpid()
-    lease, done = Lease(elapsed, then=then), threading.Event()
+    lease, done = Lease(elapsed, then=then, go_on=go_on), threading.Event()
 
     def renew() -> None:
         asked = elapsed()

@@ -11,6 +11,12 @@ SUFFIXES = (".jsonl", ".parquet")
 """Endings of files with rows."""
 
 
+PIPE = "-"
+"""Stands for standard output."""
+PIPED = {"outcomes_to": "outcomes.jsonl", "write_live_set_id_to": "live-set-id", "output": "page.html"}
+"""Parameters of files that a command may write to standard output, and what each is called until then."""
+
+
 def check_output(name: str, path: str, suffixes: Sequence[str] = SUFFIXES, *, new: bool = False) -> None:
     """Refuses a file that cannot be written.
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from isodate import duration_isoformat
 
-from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.config.settings import PruneSettings
+from nessie_gc_core.connectors import LiveSetStore, Service
 from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, marked_with
+from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import Reach, ReferencePolicies
 from nessie_gc_core.model.times import Clock, utc_now
-from nessie_gc_core.services.stored_live_sets import LiveSetService, as_plain
+from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.stored_live_sets import LiveSetService, as_plain, statuses
 
 _IN_PROGRESS = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.EXPIRY_IN_PROGRESS})
 _NOT_MARKED = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.IDENTIFY_FAILED})
@@ -33,6 +36,34 @@ class PruneRule:
     """Only those that have one of these; all if there is none."""
     discard_deferred: bool = False
     """Whether deferred deletions that were not run are discarded with their live set."""
+
+
+@options
+class PruneParameters(PruneSettings):
+    """The parameters of ``nessie-gc prune``."""
+
+    keep: int = option(0, minimum=0, help="Keep the newest N of each repository, whatever their age.")
+    status: Sequence[str] = option((), help="Only live sets with this status (repeatable).")
+    discard_deferred: bool = option(False, help="Delete it even if it has deferred deletions.")
+    dry_run: bool = option(False, help="Only name them.")
+
+    def rule(self) -> PruneRule:
+        """Which live sets are removed.
+
+        Raises:
+            ConfigurationError: the age is missing, or a status is invalid.
+        """
+        if self.prune_older_than is None:
+            raise ConfigurationError(
+                "--older-than is missing: give it here, or as 'prune-older-than' in the configuration file (its key "
+                "'older-than' is not for live sets)"
+            )
+        return PruneRule(
+            older_than=self.prune_older_than,
+            keep=self.keep,
+            status=statuses(self.status),
+            discard_deferred=self.discard_deferred,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +88,11 @@ class PruneReport:
     """Those that were deleted, or would be; newest first."""
     kept: list[KeptLiveSet] = field(default_factory=list)
     """Those that stay; newest first."""
+
+    @property
+    def exit_code(self) -> int:
+        """Always 0: a live set that stays is not a failure."""
+        return 0
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""
@@ -219,3 +255,23 @@ def _reaches_no_further(new: Reach, old: Reach) -> bool:
     if new.everything:
         return False
     return new.since is None or (old.since is not None and new.since >= old.since)
+
+
+class PruneService(Service[Run]):
+    """Remove old live sets from the store, for those who run services by their names."""
+
+    name: ClassVar[str] = "prune"
+    Parameters: ClassVar[type[ConnectorOptions]] = PruneParameters
+    uses_files: ClassVar[bool] = False
+
+    def __init__(self, parameters: PruneParameters) -> None:
+        """Takes which ones."""
+        self._parameters = parameters
+
+    def run(self, run: Run) -> PruneReport:
+        """Removes them.
+
+        Raises:
+            ConfigurationError: the age is missing, or a status is invalid.
+        """
+        return prune(run.store, self._parameters.rule(), dry_run=self._parameters.dry_run, clock=run.clock)

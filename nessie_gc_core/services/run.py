@@ -24,8 +24,16 @@ Progress = Callable[[str, int, "int | None"], None]
 """Told the phase, how much of it is done, and of how much, where that is known."""
 
 
+GoOn = Callable[[], None]
+"""Asked between steps, from any thread; raises if a run has to end, as an interrupt does."""
+
+
 def no_progress(phase: str, done: int, total: int | None) -> None:
     """Shows nothing."""
+
+
+def never_stopped() -> None:
+    """Lets a run go on to its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +49,15 @@ class Run:
     elapsed: Elapsed = elapsed_seconds
     """Says how much time passed; a clock that someone sets would make a lease last too long."""
     progress: Progress = no_progress
+    go_on: GoOn = never_stopped
+    """Asked before every step that deletes or commits, and whenever progress is told."""
 
     telling: threading.RLock = field(default_factory=threading.RLock, repr=False)
     """Held while progress is reported, because several threads may report it."""
 
     def tell(self, phase: str, done: int, total: int | None) -> None:
-        """Tells progress, one thread at a time."""
+        """Tells progress, one thread at a time, unless the run has to end."""
+        self.go_on()
         with self.telling:
             self.progress(phase, done, total)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from docs.pages import DOCS, ROOT, Block, blocks
 
-from nessie_gc_core.cli.flags import with_flags
+from nessie_gc_core.config.flags import with_flags
 
 PAGE = DOCS / "how-to" / "troubleshooting.md"
 SOURCES = [*(ROOT / "nessie_gc_core").rglob("*.py"), *ROOT.glob("plugins/*/src/**/*.py")]

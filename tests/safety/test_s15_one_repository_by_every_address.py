@@ -13,7 +13,7 @@ from lakes_by_hand import commit_and_let_age
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository
 from nessie_gc_nessie import NessieConnector
 
-from nessie_gc_core.cli.flags import with_flags
+from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import LeaseHeldError
 from nessie_gc_core.services.mark import MarkService

@@ -139,7 +139,7 @@ class AutotagService(Service[Run]):
             names = [tags_lease(identity)]
             try:
                 lease = stack.enter_context(
-                    hold_lease(run.store, names, _LEASE, elapsed=run.elapsed, then="run it again")
+                    hold_lease(run.store, names, _LEASE, elapsed=run.elapsed, go_on=run.go_on, then="run it again")
                 )
             except LeaseHeldError as error:
                 raise LeaseHeldError(f"another run is already tagging: {error}") from error

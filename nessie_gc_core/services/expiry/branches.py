@@ -158,7 +158,9 @@ class BranchExpiry:
         if self._parameters.dry_run:
             return nullcontext()
         run = self._run
-        return hold_lease(run.store, [run.repository.identity()], self._parameters.lease, elapsed=run.elapsed)
+        return hold_lease(
+            run.store, [run.repository.identity()], self._parameters.lease, elapsed=run.elapsed, go_on=run.go_on
+        )
 
     def _branches(self) -> list[Reference]:
         """The branches that are named, never a tag."""

@@ -70,7 +70,7 @@ class ImportJavaService(Service[Run]):
                 report.live_sets = list(map(take, self._chosen(source)))
                 return report
             again, duration = "import again", self.parameters.lease
-            with hold_lease(run.store, [identity], duration, elapsed=run.elapsed, then=again) as lease:
+            with hold_lease(run.store, [identity], duration, elapsed=run.elapsed, go_on=run.go_on, then=again) as lease:
                 for java in self._chosen(source):
                     lease.check()
                     report.live_sets.append(take(java))

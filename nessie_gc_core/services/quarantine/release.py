@@ -82,7 +82,9 @@ class Release(Service[Run]):
         else:
             again, duration = "run the command again", self.parameters.lease
             with (
-                hold_lease(run.store, repositories, duration, elapsed=run.elapsed, then=again) as lease,
+                hold_lease(
+                    run.store, repositories, duration, elapsed=run.elapsed, go_on=run.go_on, then=again
+                ) as lease,
                 self._outcomes(chosen.rules, run, report) as outcomes,
             ):
                 _check_workers({each.place for each in mine}, run)

@@ -39,6 +39,12 @@ def pause(store: ScheduleStore, definition: ScheduleDefinition, name: str, *, pa
     store.set_paused(definition.name, name, paused=paused)
 
 
+def known_jobs(store: ScheduleStore, definition: ScheduleDefinition, now: datetime) -> list[ScheduledJob]:
+    """The jobs of a definition by name, as the store has them; those that it does not have yet as it will."""
+    known = {job.name: job for job in store.jobs(definition.name)}
+    return [known.get(name) or job.scheduled(now) for name, job in sorted(definition.jobs.items())]
+
+
 def _known(store: ScheduleStore, definition: ScheduleDefinition, name: str, now: datetime) -> ScheduledJob:
     """A job as the store has it; it gets the job if it has none, and loses no other."""
     definition.check([name])

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -30,6 +30,19 @@ class Runner(Protocol):
         """
 
 
+def begun(job: JobDefinition, leased: float, begin: Callable[[str, float], Work]) -> Work:
+    """A run of a job: of its service, or first of ``health`` if that decides.
+
+    Args:
+        job: the job.
+        leased: since when it has its lease, by the clock of elapsed seconds.
+        begin: begins a service that has had its lease since a moment.
+    """
+    if job.trigger is None:
+        return begin(job.service, leased)
+    return WhenDue(job.trigger, begin(HEALTH, leased), lambda since: begin(job.service, since), leased)
+
+
 class ProcessRunner:
     """Runs each job as ``nessie-gc SERVICE --json`` in a process of its own, with the same configuration file."""
 
@@ -49,9 +62,7 @@ class ProcessRunner:
             command = [*self._command, service, "--config", str(self._file), "--json"]
             return _Process(command, {**variables, LEASE_VARIABLE: f"{job.lease.total_seconds()} {leased}"})
 
-        if job.trigger is None:
-            return begin(job.service, leased)
-        return WhenDue(job.trigger, begin(HEALTH, leased), lambda since: begin(job.service, since), leased)
+        return begun(job, leased, begin)
 
 
 class _Process:

@@ -14,14 +14,14 @@ from cli_runs import COLLECT, Run, one_line
 from click.testing import Result
 from nessie_gc_memory import MemoryLake, MemoryRepository
 
-from nessie_gc_core.cli.errors import Terminated
-from nessie_gc_core.cli.flags import with_flags
+from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import ServiceUnavailableError
 from nessie_gc_core.model import Reference
 from nessie_gc_core.model.live_sets import LiveSetStatus, next_step
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.ending import Terminated
 
 ORPHAN = "memory://warehouse/db/t/data/orphan.parquet"
 STATUSES = {

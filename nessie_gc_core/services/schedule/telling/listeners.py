@@ -15,6 +15,8 @@ from nessie_gc_core.model.text import one_line
 
 log = logging.getLogger(__name__)
 
+LISTENERS_SECONDS = 30.0
+"""How long a webhook or a Pushgateway is waited for at the end."""
 MOST_WAITING = 1000
 """Runs that a listener has not been told of yet; further ones are left out, and logged."""
 

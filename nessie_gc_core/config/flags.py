@@ -1,4 +1,4 @@
-"""Messages of the core in the words of the command line."""
+"""Messages of the core in the words of the command line, which are those of a configuration file as well."""
 
 from __future__ import annotations
 

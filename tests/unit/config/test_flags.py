@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nessie_gc_core.cli.flags import with_flags
+from nessie_gc_core.config.flags import with_flags
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,211 @@
+"""Runs of a schedule in this process, each in a thread: in a notebook, on a Spark session, by another clock."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nessie_gc_core.api.collector import Collector
+from nessie_gc_core.api.opening import engine_name, known_settings, setting_groups
+from nessie_gc_core.config.environment import check_settings_in
+from nessie_gc_core.config.file import ConfigFile, keys_of
+from nessie_gc_core.config.given import Given
+from nessie_gc_core.config.job_digest import JobDigests
+from nessie_gc_core.config.lasting import memory_setting, why_store_is_lost
+from nessie_gc_core.config.settings import SETTINGS, EngineName, EngineSettings
+from nessie_gc_core.connectors import AnyService
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.schedule import JobRun
+from nessie_gc_core.model.text import json_text
+from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, never_ahead, utc_now
+from nessie_gc_core.plugins import PluginRegistry, installed
+from nessie_gc_core.services.ending import Command, Terminated, describe, failure
+from nessie_gc_core.services.output_files import PIPE, PIPED
+from nessie_gc_core.services.pruning import PruneService
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.schedule.conduct import ASK
+from nessie_gc_core.services.schedule.definition import JobDefinition
+from nessie_gc_core.services.schedule.outcome import Outcome, Work
+from nessie_gc_core.services.schedule.running import begun
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+_STOP_SECONDS = 0.2
+"""How soon a run that waits for its turn notices that it has to end."""
+
+
+class InProcessRunner:
+    """Runs each job in a thread of this process, with what ``nessie-gc SERVICE --json`` would read and report.
+
+    A thread cannot be killed. A run that has to end does so at its next step: before it deletes or commits more, and
+    whenever it tells its progress. What it is doing at that moment, such as a batch of deletions or a call to a server,
+    comes to its end. If its lease was not renewed in time, it ends there as well, whether or not anybody asked, so that
+    a process that was suspended deletes nothing more when it goes on.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        *,
+        spark: SparkSession | None = None,
+        clock: Clock = utc_now,
+        elapsed: Elapsed = elapsed_seconds,
+        plugins: PluginRegistry | None = None,
+    ) -> None:
+        """Takes what all runs have in common.
+
+        Args:
+            file: the configuration file with the jobs.
+            spark: a session for the runs of jobs that are not for the local engine; it stays open.
+            clock: by which services tell the time; one that is ahead of this machine's counts as that one (S8).
+            elapsed: by which leases are counted.
+            plugins: the plugins to use (default: all installed ones).
+        """
+        self.file = file
+        self.spark = spark
+        self.clock = never_ahead(clock)
+        self.elapsed = elapsed
+        self.plugins = plugins if plugins is not None else installed()
+        self._own_session = threading.Lock()
+
+    def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
+        """Starts the thread of a run."""
+        return begun(job, leased, lambda service, since: _Thread(self, job, service, since))
+
+    def service(self, name: str) -> AnyService:
+        """A service by the name of its command.
+
+        Raises:
+            ConfigurationError: it is not installed.
+        """
+        return PruneService if name == PruneService.name else self.plugins.services.named(name)
+
+    def given(self, job: JobDefinition, service: AnyService) -> Given:
+        """What a job gives to a service, in the file and in the environment.
+
+        Raises:
+            ConfigurationError: something in it is wrong, or not what the scheduler has read.
+        """
+        known = known_settings(setting_groups(self.plugins))
+        read = ConfigFile.read(self.file, keys_of(known))
+        JobDigests(self.plugins).check(read, job.name, job.digest)
+        file = read.of_job(job.name)
+        check_settings_in(os.environ, known, self.plugins, repositories=file.repositories)
+        given = Given.read([*SETTINGS, service.Parameters], {}, file=file, environment=os.environ)
+        for name in PIPED:
+            if given.values.get(name) == PIPE:
+                raise ConfigurationError(f"`{name}` {PIPE!r} is standard output, which a run of a schedule has not")
+        return given
+
+    @contextmanager
+    def session(self, given: Given, work: _Thread) -> Iterator[SparkSession | None]:
+        """The session for a run; runs that start one of their own have it one after the other."""
+        if given.settings(EngineSettings).engine is EngineName.LOCAL:
+            yield None
+        elif self.spark is not None or engine_name(given) is EngineName.LOCAL:
+            yield self.spark
+        else:
+            while not self._own_session.acquire(timeout=_STOP_SECONDS):
+                work.go_on()
+            try:
+                yield None
+            finally:
+                self._own_session.release()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What a run works with."""
+
+    service: AnyService
+    given: Given
+
+
+class _Thread:
+    """A run that goes on in a thread."""
+
+    def __init__(self, by: InProcessRunner, job: JobDefinition, service: str, leased: float) -> None:
+        self._by, self._job, self._service, self._leased = by, job, service, leased
+        self._asked, self._ended = threading.Event(), threading.Event()
+        self._killed = False
+        self._outcome = Outcome(exit_code=1, error="its thread has ended without an outcome")
+        threading.Thread(target=self._run, name=f"job {job.name}", daemon=True).start()
+
+    # ---- for those who look after it ----------------------------------------------------------------------
+    def wait(self, seconds: float) -> Outcome | None:
+        """Waits for its end."""
+        return self._outcome if self._ended.wait(seconds) else None
+
+    def beat(self, renewed: float) -> None:
+        """Lets it have its job for a lease since then."""
+        self._leased = max(self._leased, renewed)
+
+    def stop(self, *, kill: bool) -> None:
+        """Asks it to end at its next step; a thread cannot be killed."""
+        self._asked.set()
+        if kill and not self._killed and not self._ended.is_set():
+            self._killed = True
+            log.error("%s cannot be killed, because it is a thread; it ends before its next step", self._job.name)
+
+    # ---- in its thread --------------------------------------------------------------------------------------
+    def go_on(self) -> None:
+        """Ends the run if it was asked to end, or if its lease was not renewed for too long.
+
+        Raises:
+            Terminated: it has to end.
+        """
+        if self._asked.is_set() or self._by.elapsed() - self._leased >= self._job.lease.total_seconds() * ASK:
+            raise Terminated
+
+    def _run(self) -> None:
+        try:
+            self._outcome = self._until_its_end()
+        finally:
+            self._ended.set()
+
+    def _until_its_end(self) -> Outcome:
+        """Carries out the service, and ends as its command does."""
+        report, read = GcReport(), None
+        try:
+            service = self._by.service(self._service)
+            read = _Read(service=service, given=self._by.given(self._job, service))
+            return self._carried_out(read, report)
+        except (Exception, KeyboardInterrupt) as error:
+            failed = failure(*describe(error), _command(self._service, read, report))
+            expected = isinstance(error, (NessieGcError, KeyboardInterrupt))
+            log.error("%s: %s", self._job.name, failed.message, exc_info=None if expected else error)
+            return Outcome(exit_code=failed.exit_code, report=json_text(failed.body))
+
+    def _carried_out(self, read: _Read, report: GcReport) -> Outcome:
+        service, given = read.service, read.given
+        parameters = given.settings(service.Parameters)
+        why = why_store_is_lost(given, needed=service.lasting_store) if service.uses_repository else None
+        if why is not None:
+            raise ConfigurationError(why)
+        with (
+            self._by.session(given, self) as spark,
+            Collector.from_given(
+                given, plugins=self._by.plugins, spark=spark, clock=self._by.clock, go_on=self.go_on
+            ) as collector,
+        ):
+            self.go_on()
+            found = service(parameters).run(collector.new_run(report))  # type: ignore[arg-type]  # see AnyService
+            return Outcome(exit_code=found.exit_code, report=json_text(found.to_dict(), indent=2))
+
+
+def _command(service: str, read: _Read | None, report: GcReport) -> Command:
+    """What was run, for what is said of its end."""
+    if read is None:
+        return Command(name=service, report=report)
+    in_memory = read.service.uses_repository and memory_setting(read.given) is not None
+    defers = bool(read.given.values.get("defer_deletes"))
+    return Command(name=read.service.name, report=report, in_memory=in_memory, defers=defers)

@@ -1,0 +1,139 @@
+"""The end of a run that failed or was interrupted: what it says, its exit code, and which command continues it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nessie_gc_core.config.flags import with_flags
+from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.tally import Tally
+
+INTERRUPTED, TERMINATED = 130, 143
+_WORDS = {
+    Outcome.DELETED: "deleted",
+    Outcome.ALREADY_GONE: "already gone",
+    Outcome.FAILED: "failed",
+    Outcome.DEFERRED: "recorded for later",
+}
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asked the run to end; it closes what it has open, as for an interrupt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What was run."""
+
+    name: str = ""
+    report: GcReport
+    """What it had found and done."""
+    in_memory: bool = False
+    """Whether the live set is lost when the process ends."""
+    defers: bool = False
+    """Whether deletions are only recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """Where a run stopped."""
+
+    text: str
+    """The live set, what was done, and what to run; empty after a mark that failed, which can only be run again."""
+    done: Mapping[Outcome, Tally]
+    """What became of files in the steps that were finished."""
+    next: str
+    """The command that goes on; it needs the options of this run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What a run says that ended with an error."""
+
+    message: str
+    exit_code: int
+    body: Mapping[str, Any]
+    """The same as JSON has it, with what was done until then."""
+
+
+def failure(message: str, exit_code: int, command: Command) -> Failure:
+    """What a run says.
+
+    Args:
+        message: its error, as one line.
+        exit_code: its exit code.
+        command: what was run.
+    """
+    ended = how_it_ended(command)
+    message += f"; {ended.text}" if ended is not None and ended.text else ""
+    body: dict[str, Any] = {"error": message, "exit_code": exit_code}
+    if command.report.live_set_id is not None:
+        body["live_set_id"] = command.report.live_set_id
+    if ended is not None:
+        body["done"] = {outcome.value: tally.to_dict() for outcome, tally in ended.done.items()}
+        body["next"] = ended.next
+    return Failure(message=message, exit_code=exit_code, body=body)
+
+
+def describe(error: BaseException) -> tuple[str, int]:
+    """An error as one line, and its exit code."""
+    if isinstance(error, NessieGcError):
+        return in_one_line(str(error) or type(error).__name__), error.exit_code
+    if isinstance(error, Terminated) or isinstance(error.__cause__, Terminated):
+        return "terminated", TERMINATED
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", INTERRUPTED
+    return f"unexpected error {type(error).__name__}: {in_one_line(str(error))} (run with -vv for the traceback)", 1
+
+
+def in_one_line(text: str) -> str:
+    """A text that neither controls a terminal nor looks like another line, in the words of the command line."""
+    return shown(with_flags(" ".join(text.split())))
+
+
+def how_it_ended(command: Command) -> Ended | None:
+    """Where a run stopped; ``None`` where it had not begun with a live set."""
+    report = command.report
+    if report.live_set_id is None or not report.phases:
+        return None
+    done = {outcome: tally for outcome, tally in report.outcomes.items() if outcome in _WORDS and tally.files}
+    then = _next(command)
+    text = ""
+    if _marked(command) or "expand" in report.phases or command.name == "deferred-deletes":
+        text = f"live set {report.live_set_id}: {_done(report, done)}; next: '{then}', with the options of this run"
+    return Ended(text=text, done=done, next=then)
+
+
+def _marked(command: Command) -> bool:
+    """Whether a 'gc' is through with its mark."""
+    return command.name == "gc" and "mark" in command.report.phases and command.report.finished is not None
+
+
+def _done(report: GcReport, done: Mapping[Outcome, Tally]) -> str:
+    if report.dry_run:
+        return "nothing was deleted, this was a dry run"
+    if "delete" not in report.phases:
+        return "nothing was deleted"
+    if not done:
+        return "no step of the deletion was finished"
+    counts = ", ".join(f"{tally.files:,} {_WORDS[outcome]}" for outcome, tally in done.items())
+    return f"{counts} in the finished steps"
+
+
+def _next(command: Command) -> str:
+    report = command.report
+    which = f"--live-set-id {report.live_set_id}"
+    if command.name == "deferred-deletes":
+        return f"nessie-gc deferred-deletes {which}" + (" --dry-run" if report.dry_run else "")
+    swept = "expand" in report.phases
+    if command.in_memory or not (swept or _marked(command)):
+        return f"nessie-gc {command.name}" + (" --dry-run" if report.dry_run else "")
+    if report.dry_run:
+        return f"nessie-gc sweep --dry-run {which}"
+    more = " --defer-deletes" if command.defers else ""  # without it, the files would be deleted
+    return f"nessie-gc sweep{' --resume' if swept else ''}{more} {which}"

@@ -1,0 +1,98 @@
+"""A run in this process ends as its process would: with the same exit code, and the same report as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from cli_runs import go_home
+
+from nessie_gc_core.api.in_process import InProcessRunner
+from nessie_gc_core.api.opening import known_settings, setting_groups
+from nessie_gc_core.config.file import ConfigFile, keys_of
+from nessie_gc_core.config.job_digest import JobDigests
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
+from nessie_gc_core.model.times import elapsed_seconds, utc_now
+from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+from nessie_gc_core.services.schedule.outcome import Outcome
+from nessie_gc_core.services.schedule.running import ProcessRunner, Runner
+
+JOBS = """
+engine = "local"
+jdbc-url = "sqlite:///schedule.db"
+[repository]
+name = "mock"
+[connectors.content-to-files.mock]
+[connectors.file-lister.mock]
+[schedule.jobs]
+collect = { service = "gc", every = "P1D", options = { dry-run = true } }
+refused = { service = "gc", every = "P1D", options = { dry-run = true, min-age = "PT1M" } }
+unmarked = { service = "sweep", every = "P1D", options = { dry-run = true, live-set-id = "00000000" } }
+piped = { service = "gc", every = "P1D", options = { dry-run = true, outcomes-to = "-" } }
+prune = { service = "prune", every = "P1D", options = { prune-older-than = "P1D" } }
+looking = { service = "gc", every = "P1D", when = ["orphans"], options = { dry-run = true } }
+unknown = { service = "gone", every = "P1D" }
+"""
+VARIES = {"live_set_id", "started", "finished", "seconds", "phases", "references_listed", "traffic", "created", "at"}
+"""What differs from run to run."""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = go_home(tmp_path, monkeypatch) / "nessie-gc.toml"
+    file.write_text(JOBS)
+    return file.absolute()
+
+
+def ended(runner: Runner, definition: ScheduleDefinition, name: str) -> Outcome:
+    """How a job ends."""
+    job, now = definition.jobs[name], utc_now()
+    run = JobRun(
+        id=uuid4(),
+        job=name,
+        service=job.service,
+        occasion=Occasion(due=now, starts=now),
+        status=RunStatus.RUNNING,
+        started=now,
+    )
+    work = runner.start(job, run, elapsed_seconds())
+    while (outcome := work.wait(60)) is None:
+        work.beat(elapsed_seconds())
+    return outcome
+
+
+def lasting(value: object) -> object:
+    """What does not differ from run to run."""
+    if isinstance(value, Mapping):
+        return {key: lasting(inner) for key, inner in value.items() if key not in VARIES}
+    return [lasting(inner) for inner in value] if isinstance(value, list) else value
+
+
+def both(file: Path, name: str) -> tuple[Outcome, Outcome]:
+    """How a job ends in a process of its own, and in this one."""
+    known = known_settings(setting_groups(installed()))
+    definition = ScheduleDefinition.read(ConfigFile.read(file, keys_of(known)), JobDigests(installed()))
+    return ended(ProcessRunner(file), definition, name), ended(InProcessRunner(file), definition, name)
+
+
+@pytest.mark.thorough(name="unmarked")
+@pytest.mark.thorough(name="prune")
+@pytest.mark.thorough(name="looking")
+@pytest.mark.parametrize("name", ["collect", "refused", "unmarked", "prune", "looking"])
+def test_a_run_in_this_process_reports_what_its_process_would(file: Path, name: str) -> None:
+    theirs, ours = both(file, name)
+    assert (theirs.exit_code, theirs.not_due) == (ours.exit_code, ours.not_due)
+    assert list(theirs.body()) == list(ours.body())
+    assert lasting(theirs.body()) == lasting(ours.body())
+    assert theirs.body()
+
+
+@pytest.mark.thorough(name="piped")
+@pytest.mark.parametrize("name", ["piped", "unknown"])
+def test_what_a_process_refuses_as_wrong_usage_is_refused_in_this_process(file: Path, name: str) -> None:
+    theirs, ours = both(file, name)
+    assert (2, 2) == (theirs.exit_code, ours.exit_code)
+    assert {"error", "exit_code"} == theirs.body().keys() == ours.body().keys()

@@ -1,0 +1,252 @@
+"""Schedules in Python: their runs go on in this process, by the clock that they are given."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cli_runs import go_home
+from lakes_by_hand import lake_at
+from nessie_gc_memory import MemoryFileDeleter, MemoryLake, put
+
+from nessie_gc_core import Schedule
+from nessie_gc_core.api.in_process import _Thread
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.model.times import utc_now
+
+DEAD = {f"memory://warehouse/db/t/data/dead-{number}.parquet" for number in range(6)}
+JOBS = """
+engine = "local"
+jdbc-url = "sqlite:///schedule.db"
+min-age = "PT1H"
+files-per-step = 1
+
+[repository]
+name = "memory"
+
+[schedule]
+lease = "PT1M"
+
+[schedule.jobs.collect]
+service = "gc"
+every = "P1D"
+
+[schedule.jobs.prune]
+service = "prune"
+every = "P1D"
+options = { prune-older-than = "P3D" }
+"""
+
+
+@dataclass
+class Clock:
+    now: datetime
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = go_home(tmp_path, monkeypatch)
+    (home / "nessie-gc.toml").write_text(JOBS)
+    return home
+
+
+@pytest.fixture
+def lake() -> Iterator[MemoryLake]:
+    """One table with a live file, six old files that nobody needs, and a metadata file that was superseded."""
+    with lake_at(datetime(2026, 1, 1, tzinfo=UTC), "default") as lake:
+        table = lake.table("db.t", location="memory://warehouse/db/t").append("live.parquet")
+        lake.commit("main", put(table.version))
+        for path in DEAD:
+            lake.put(path)
+        lake.now = None
+        yield lake
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Thirty days ago."""
+    return Clock(utc_now() - timedelta(days=30))
+
+
+@pytest.fixture
+def schedule(lake: MemoryLake, clock: Clock) -> Iterator[Schedule]:
+    with Schedule.from_toml(clock=clock) as schedule:
+        yield schedule
+
+
+@pytest.fixture
+def on_first_deletion(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
+    """Called when the first file is deleted."""
+    called: list[Callable[[], object]] = []
+    delete = MemoryFileDeleter.delete_files
+
+    def delete_files(self: MemoryFileDeleter, *arguments: object) -> object:
+        while called:  # the last one first
+            called.pop()()
+        return delete(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(MemoryFileDeleter, "delete_files", delete_files)
+    return called
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when a run was asked to end."""
+    asked, stop = threading.Event(), _Thread.stop
+
+    def stop_and_say(self: _Thread, *, kill: bool) -> None:
+        stop(self, kill=kill)
+        asked.set()
+
+    monkeypatch.setattr(_Thread, "stop", stop_and_say)
+    return asked
+
+
+def by_job(schedule: Schedule) -> list[JobRun]:
+    """What is due now, after it was run."""
+    return sorted(schedule.run_once(), key=lambda run: run.job)
+
+
+def test_what_is_due_by_the_given_clock_runs_and_its_report_is_kept(
+    schedule: Schedule, clock: Clock, lake: MemoryLake
+) -> None:
+    assert [] == schedule.run_once()
+    clock.pass_(days=1)
+    run, _ = by_job(schedule)
+    assert ("collect", RunStatus.SUCCEEDED, 0) == (run.job, run.status, run.exit_code)
+    assert 7 == run.numbers["deleted.files"]
+    assert not DEAD & set(lake.paths())
+    report = json.loads(schedule.run(run.id).report or "")
+    assert clock.now == datetime.fromisoformat(report["finished"])
+    assert clock.now == run.started
+
+
+def test_a_month_passes_in_a_moment(schedule: Schedule, clock: Clock) -> None:
+    schedule.run_once()
+    for _ in range(8):
+        clock.pass_(days=1)
+        schedule.run_once()
+    assert 8 == len(schedule.history(jobs=["collect"], statuses=["SUCCEEDED"]))
+    reports = [json.loads(schedule.run(run.id).report or "") for run in schedule.history(jobs=["prune"])]
+    assert [0, 0, 0, 0, 1, 1, 1, 1] == sorted(len(report["pruned"]) for report in reports)
+    assert 2 == len(schedule.history(since="P1D", jobs=["collect"]))
+    assert 1 == len(schedule.history(limit=1))
+
+
+def test_s08_a_clock_that_is_ahead_makes_no_file_older(schedule: Schedule, clock: Clock, lake: MemoryLake) -> None:
+    schedule.run_once()
+    young = "memory://warehouse/db/t/data/young.parquet"
+    lake.put(young)
+    clock.now = utc_now() + timedelta(days=300)
+    run, _ = by_job(schedule)
+    assert (RunStatus.SUCCEEDED, 7, 1) == (run.status, run.numbers["deleted.files"], run.numbers["too_young.files"])
+    assert young in lake.paths()
+
+
+def test_a_run_that_is_to_end_deletes_nothing_more_and_says_how_to_go_on(
+    schedule: Schedule,
+    clock: Clock,
+    lake: MemoryLake,
+    on_first_deletion: list[Callable[[], object]],
+    asked: threading.Event,
+) -> None:
+    schedule.run_once()
+    clock.pass_(days=1)
+    schedule.pause("prune")
+    on_first_deletion += [asked.wait, schedule.stop]
+    (run,) = schedule.run_once()
+    assert (RunStatus.INTERRUPTED, 143, "the scheduler was stopped") == (run.status, run.exit_code, run.error)
+    left = DEAD & set(lake.paths())
+    body = json.loads(schedule.run(run.id).report or "")
+    assert "terminated" == body["error"].partition(";")[0]
+    assert len(DEAD) - body["done"]["deleted"]["files"] <= len(left)
+    assert 4 <= len(left)  # of seven files in seven steps, one step was taken
+    assert body["next"] == f"nessie-gc sweep --resume --live-set-id {body['live_set_id']}"
+    (again,) = schedule.run_once()
+    assert (RunStatus.SUCCEEDED, run.occasion.due) == (again.status, again.occasion.due)
+    assert not DEAD & set(lake.paths())
+
+
+def test_s15_a_process_that_was_suspended_for_longer_than_the_lease_deletes_nothing_more(
+    schedule: Schedule, clock: Clock, lake: MemoryLake, on_first_deletion: list[Callable[[], object]]
+) -> None:
+    runner = schedule._scheduler.runner
+    passed, elapsed = [0.0], runner.elapsed  # type: ignore[attr-defined]
+    runner.elapsed = lambda: elapsed() + passed[0]  # type: ignore[attr-defined]
+    schedule.run_once()
+    clock.pass_(days=1)
+    on_first_deletion.append(lambda: passed.__setitem__(0, 60.0))
+    run, _ = by_job(schedule)
+    assert (RunStatus.FAILED, 143) == (run.status, run.exit_code)
+    assert 4 <= len(DEAD & set(lake.paths()))
+
+
+def test_a_job_that_the_file_has_changed_since_is_refused(schedule: Schedule, clock: Clock, home: Path) -> None:
+    schedule.run_once()
+    clock.pass_(days=1)
+    (home / "nessie-gc.toml").write_text(JOBS.replace('every = "P1D"', 'every = "PT24H"'))
+    run, _ = by_job(schedule)
+    assert (RunStatus.FAILED, 2) == (run.status, run.exit_code)
+    assert "is not what its scheduler has read" in (run.error or "")
+
+
+def test_a_schedule_goes_on_until_it_is_stopped(schedule: Schedule, clock: Clock, lake: MemoryLake) -> None:
+    schedule.trigger("collect")
+    thread = threading.Thread(target=schedule.run_forever)
+    thread.start()
+    while not schedule.history(statuses=[RunStatus.SUCCEEDED]):
+        thread.join(0.05)
+    schedule.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert not DEAD & set(lake.paths())
+
+
+def test_jobs_are_triggered_paused_and_resumed(schedule: Schedule) -> None:
+    schedule.pause("collect", "prune")
+    assert [True, True] == [job.paused for job in schedule.jobs()]
+    schedule.resume("collect")
+    schedule.trigger("collect")
+    assert ["collect"] == [run.job for run in schedule.run_once()]
+    with pytest.raises(ConfigurationError, match="there is no job 'x'; there are: collect, prune"):
+        schedule.trigger("x")
+
+
+def test_the_page_shows_the_runs_by_the_given_clock(schedule: Schedule, clock: Clock) -> None:
+    schedule.run_once()
+    clock.pass_(days=1)
+    schedule.run_once()
+    assert f"{clock.now:%Y-%m-%d %H:%M}" in schedule.page()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (('service = "gc"', ""), "`service` is missing"),
+        (('jdbc-url = "sqlite:///schedule.db"', "inmemory = true"), "--inmemory keeps a live set for one process"),
+        (("min-age", "min-aeg"), "unknown key 'min-aeg'"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_at_once(home: Path, changed: tuple[str, str], said: str) -> None:
+    (home / "nessie-gc.toml").write_text(JOBS.replace(*changed))
+    with pytest.raises(ConfigurationError, match=said):
+        Schedule.from_toml()
+
+
+def test_what_is_asked_for_must_be_there(schedule: Schedule) -> None:
+    with pytest.raises(ConfigurationError, match="there is no run x"):
+        schedule.run("x")
+    with pytest.raises(ConfigurationError, match=r"a `status` is one of RUNNING, .*, not 'lost'"):
+        schedule.history(statuses=["lost"])
