@@ -140,6 +140,7 @@ UNITS = {
     "max_delete_files": "delete files per data file",
     "max_small_files": "small files per large file",
     "manifest_threshold": "manifests",
+    "max_commits": "commits",
     "metadata_size_threshold": "bytes",
     "retain_last": "snapshots",
     "snapshot_threshold": "snapshots",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.schedule.conduct import ASK
 from nessie_gc_core.services.schedule.definition import JobDefinition
 from nessie_gc_core.services.schedule.outcome import Outcome, Work
-from nessie_gc_core.services.schedule.running import begun
+from nessie_gc_core.services.schedule.running import LastSuccess, begun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,6 +60,7 @@ class InProcessRunner:
         clock: Clock = utc_now,
         elapsed: Elapsed = elapsed_seconds,
         plugins: PluginRegistry | None = None,
+        succeeded: LastSuccess = lambda job: None,
     ) -> None:
         """Takes what all runs have in common.
 
@@ -69,7 +70,9 @@ class InProcessRunner:
             clock: by which services tell the time; one that is ahead of this machine's counts as that one (S8).
             elapsed: by which leases are counted.
             plugins: the plugins to use (default: all installed ones).
+            succeeded: knows when a job succeeded last.
         """
+        self._succeeded = succeeded
         self.file = file
         self.spark = spark
         self.clock = never_ahead(clock)
@@ -79,7 +82,11 @@ class InProcessRunner:
 
     def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
         """Starts the thread of a run."""
-        return begun(job, leased, lambda service, since: _Thread(self, job, service, since))
+
+        def begin(service: str, leased: float, more: Mapping[str, str], /) -> Work:
+            return _Thread(self, job, service, leased, more)
+
+        return begun(job, leased, begin, self._succeeded)
 
     def service(self, name: str) -> AnyService:
         """A service by the name of its command.
@@ -89,8 +96,8 @@ class InProcessRunner:
         """
         return PruneService if name == PruneService.name else self.plugins.services.named(name)
 
-    def given(self, job: JobDefinition, service: AnyService) -> Given:
-        """What a job gives to a service, in the file and in the environment.
+    def given(self, job: JobDefinition, service: AnyService, more: Mapping[str, str]) -> Given:
+        """What a job gives to a service, in the file and in the environment, and more parameters that a runner has.
 
         Raises:
             ConfigurationError: something in it is wrong, or not what the scheduler has read.
@@ -100,7 +107,7 @@ class InProcessRunner:
         JobDigests(self.plugins).check(read, job.name, job.digest)
         file = read.of_job(job.name)
         check_settings_in(os.environ, known, self.plugins, repositories=file.repositories)
-        given = Given.read([*SETTINGS, service.Parameters], {}, file=file, environment=os.environ)
+        given = Given.read([*SETTINGS, service.Parameters], more, file=file, environment=os.environ)
         for name in PIPED:
             if given.values.get(name) == PIPE:
                 raise ConfigurationError(f"`{name}` {PIPE!r} is standard output, which a run of a schedule has not")
@@ -133,7 +140,10 @@ class _Read:
 class _Thread:
     """A run that goes on in a thread."""
 
-    def __init__(self, by: InProcessRunner, job: JobDefinition, service: str, leased: float) -> None:
+    def __init__(
+        self, by: InProcessRunner, job: JobDefinition, service: str, leased: float, more: Mapping[str, str]
+    ) -> None:
+        self._more = more
         self._by, self._job, self._service, self._leased = by, job, service, leased
         self._asked, self._ended = threading.Event(), threading.Event()
         self._killed = False
@@ -177,7 +187,7 @@ class _Thread:
         report, read = GcReport(), None
         try:
             service = self._by.service(self._service)
-            read = _Read(service=service, given=self._by.given(self._job, service))
+            read = _Read(service=service, given=self._by.given(self._job, service, self._more))
             return self._carried_out(read, report)
         except (Exception, KeyboardInterrupt) as error:
             failed = failure(*describe(error), _command(self._service, read, report))

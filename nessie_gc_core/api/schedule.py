@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -30,6 +31,7 @@ from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.schedule.asking import known_jobs, pause, trigger
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+from nessie_gc_core.services.schedule.history import last_success
 from nessie_gc_core.services.schedule.page.figures import figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
 from nessie_gc_core.services.schedule.scheduler import Scheduler
@@ -121,7 +123,13 @@ class Schedule(Closing):
         self._scheduler = Scheduler(
             definition=self._opened.definition,
             store=self._opened.store,
-            runner=InProcessRunner(path, spark=spark, clock=clock, plugins=self._plugins),
+            runner=InProcessRunner(
+                path,
+                spark=spark,
+                clock=clock,
+                plugins=self._plugins,
+                succeeded=partial(last_success, self._opened.store, self._opened.name),
+            ),
             clock=clock,
         )
 

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -31,7 +32,7 @@ from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.asking import known_jobs, pause, trigger
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
-from nessie_gc_core.services.schedule.history import plain_job, plain_run, state_of
+from nessie_gc_core.services.schedule.history import last_success, plain_job, plain_run, state_of
 from nessie_gc_core.services.schedule.running import ProcessRunner
 from nessie_gc_core.services.schedule.scheduler import Scheduler
 from nessie_gc_core.services.schedule.telling.listeners import LISTENERS_SECONDS
@@ -61,7 +62,9 @@ def run(call: Call) -> int:
         scheduler = Scheduler(
             definition=opened.definition,
             store=opened.store,
-            runner=ProcessRunner(Path(call.session.config.name).absolute()),
+            runner=ProcessRunner(
+                Path(call.session.config.name).absolute(), succeeded=partial(last_success, opened.store, opened.name)
+            ),
             listeners=listeners,
             source=watched_file(call, opened.definition),
         )

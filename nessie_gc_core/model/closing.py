@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -26,10 +27,17 @@ class Closing(ABC):
         self.close()
 
 
-def first_of(stream: Iterator[T]) -> T | None:
-    """The first of a stream, which is then closed; ``None``: it is empty."""
+@contextmanager
+def closed(stream: Iterator[T]) -> Iterator[Iterator[T]]:
+    """A stream that is closed after the block, if it is one of those that can be."""
     try:
-        return next(stream, None)
+        yield stream
     finally:
         if isinstance(stream, Generator):
             stream.close()
+
+
+def first_of(stream: Iterator[T]) -> T | None:
+    """The first of a stream, which is then closed; ``None``: it is empty."""
+    with closed(stream):
+        return next(stream, None)

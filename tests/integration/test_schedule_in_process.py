@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -34,8 +35,10 @@ unmarked = { service = "sweep", every = "P1D", options = { dry-run = true, live-
 piped = { service = "gc", every = "P1D", options = { dry-run = true, outcomes-to = "-" } }
 prune = { service = "prune", every = "P1D", options = { prune-older-than = "P1D" } }
 looking = { service = "gc", every = "P1D", when = ["orphans"], options = { dry-run = true } }
+committed = { service = "gc", every = "P1D", when-commits = 1, options = { dry-run = true } }
 unknown = { service = "gone", every = "P1D" }
 """
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 VARIES = {"live_set_id", "started", "finished", "seconds", "phases", "references_listed", "traffic", "created", "at"}
 """What differs from run to run."""
 
@@ -75,13 +78,16 @@ def both(file: Path, name: str) -> tuple[Outcome, Outcome]:
     """How a job ends in a process of its own, and in this one."""
     known = known_settings(setting_groups(installed()))
     definition = ScheduleDefinition.read(ConfigFile.read(file, keys_of(known)), JobDigests(installed()))
-    return ended(ProcessRunner(file), definition, name), ended(InProcessRunner(file), definition, name)
+    theirs = ProcessRunner(file, succeeded=lambda job: LONG_AGO)
+    ours = InProcessRunner(file, succeeded=lambda job: LONG_AGO)
+    return ended(theirs, definition, name), ended(ours, definition, name)
 
 
 @pytest.mark.thorough(name="unmarked")
 @pytest.mark.thorough(name="prune")
 @pytest.mark.thorough(name="looking")
-@pytest.mark.parametrize("name", ["collect", "refused", "unmarked", "prune", "looking"])
+@pytest.mark.thorough(name="committed")
+@pytest.mark.parametrize("name", ["collect", "refused", "unmarked", "prune", "looking", "committed"])
 def test_a_run_in_this_process_reports_what_its_process_would(file: Path, name: str) -> None:
     theirs, ours = both(file, name)
     assert (theirs.exit_code, theirs.not_due) == (ours.exit_code, ours.not_due)

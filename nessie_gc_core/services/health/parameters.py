@@ -6,7 +6,7 @@ What is due of files and manifests is what ``compact`` and ``rewrite-manifests``
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.table_metadata import TableMetadata
@@ -79,6 +79,15 @@ class HealthParameters(ConnectorOptions):
     )
     sweep_interval: timedelta = option(
         timedelta(days=7), section=DUE, minimum=0, help="Report a repository that has not been swept for this long."
+    )
+    commits_since: datetime | None = option(
+        None,
+        section=DUE,
+        metavar="INSTANT",
+        help="Count the commits of the examined references since this instant; in a plain catalog, the snapshots.",
+    )
+    max_commits: int = option(
+        10_000, section=DUE, minimum=1, help="Stop counting commits (--commits-since) when there are this many."
     )
 
     @property

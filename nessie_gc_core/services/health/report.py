@@ -186,6 +186,9 @@ class HealthReport:
     """What is due for the repository as a whole."""
     tables: Sequence[TableHealth]
     """Every table that was looked at."""
+    commits: int | None = None
+    """How many commits were made since the instant that was asked for, or as many as were counted; ``None``: they were
+    not counted."""
     warnings: Sequence[str] = ()
     """What is probably not as it was meant."""
     seconds: float = 0.0
@@ -216,6 +219,7 @@ class HealthReport:
             "tables": [table.to_dict() for table in self.tables],
             "due": self.due,
             "unreadable": self.unreadable,
+            "commits": self.commits,
             "warnings": list(self.warnings),
             "seconds": round(self.seconds, 3),
             "exit_code": self.exit_code,
@@ -236,6 +240,8 @@ class HealthReport:
         yield f"{plural(len(self.tables), 'table')}, {self.due:,} with something due{unreadable}; {self.seconds:.1f} s"
         if self.last_sweep is not None:
             yield f"last sweep: {age(self.checked - self.last_sweep)} ago"
+        if self.commits is not None:
+            yield f"{plural(self.commits, 'commit')} since then"
         yield from (f"due: {finding}" for finding in self.findings)
         yield from (f"warning: {warning}" for warning in self.warnings)
 

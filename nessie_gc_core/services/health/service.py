@@ -23,11 +23,12 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.current_tables import AT_ONCE
+from nessie_gc_core.services.health.commits import commits_since
 from nessie_gc_core.services.health.examination import sweep_finding
 from nessie_gc_core.services.health.looking import TableLook
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.health.report import HealthReport, TableHealth
-from nessie_gc_core.services.health.visible import Visible, visible_tables
+from nessie_gc_core.services.health.visible import Visible, chosen_references, visible_tables
 from nessie_gc_core.services.run import Run
 
 
@@ -69,6 +70,7 @@ class HealthService(Service[Run]):
             last_sweep=last,
             findings=() if finding is None else (finding,),
             tables=tables,
+            commits=_commits(run, parameters),
             warnings=tuple(run.report.warnings),
             seconds=run.elapsed() - started,
         )
@@ -105,6 +107,13 @@ def _looked_at(
             for number, table in enumerate(found, start=1):
                 run.tell("health", number, None)
                 yield table
+
+
+def _commits(run: Run, parameters: HealthParameters) -> int | None:
+    if parameters.commits_since is None:
+        return None
+    references = chosen_references(run.repository, tuple(parameters.reference))
+    return commits_since(run.repository, references, parameters.commits_since, most=parameters.max_commits)
 
 
 def _last_sweep(run: Run) -> datetime | None:

@@ -41,19 +41,30 @@ def visible_tables(
         ConfigurationError: there is no such reference.
         NessieGcError: the repository cannot be read.
     """
-    if not names and isinstance(repository, SupportsDefaultReference):
-        names = (repository.default_reference(),)
-    missing, seen = set(names), set[tuple[str, str | None, int | None]]()
-    for reference in repository.references():
-        if names and reference.name not in names:
-            continue
-        missing.discard(reference.name)
+    seen = set[tuple[str, str | None, int | None]]()
+    for reference in chosen_references(repository, names):
         for found in _visible_at(reference, repository, registry):
             version = found.version
             place = (None, None) if version is None else (version.metadata_location, version.snapshot_id)
             if (found.table, *place) not in seen:
                 seen.add((found.table, *place))
                 yield found
+
+
+def chosen_references(repository: RepositoryConnector, names: tuple[str, ...]) -> Iterator[Reference]:
+    """The references with these names; without any, the default branch where there is one, else all.
+
+    Raises:
+        ConfigurationError: there is no such reference.
+        NessieGcError: the repository cannot be read.
+    """
+    if not names and isinstance(repository, SupportsDefaultReference):
+        names = (repository.default_reference(),)
+    missing = set(names)
+    for reference in repository.references():
+        if not names or reference.name in names:
+            missing.discard(reference.name)
+            yield reference
     if missing:
         raise ConfigurationError(f"`reference`: the branch or tag {min(missing)!r} does not exist")
 

@@ -92,6 +92,12 @@ class JobSettings(ConnectorOptions):
     when_reclaimable: str | None = option(
         None, help="It starts only if expired snapshots alone need this much in all tables together, such as 100GB."
     )
+    when_commits: int | None = option(
+        None,
+        minimum=1,
+        help="It starts only if at least so many commits (in a plain catalog: snapshots) were made since its last run "
+        "that succeeded.",
+    )
     quiet: Sequence[str] | None = option(None, help="Its own quiet hours, instead of those of the schedule.")
 
 
@@ -203,7 +209,7 @@ def _job(
         timing=_timing(settings, zone),
         quiet=windows,
         settings=settings,
-        trigger=Trigger.read(settings.when, settings.when_reclaimable),
+        trigger=Trigger.read(settings.when, settings.when_reclaimable, settings.when_commits),
         options=more,
         digest=digest,
         lease=schedule.lease,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.sizes import parse_size, size_text
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.health.report import FindingName
 from nessie_gc_core.services.schedule.outcome import Outcome, Work
 
@@ -23,10 +25,12 @@ class Trigger:
     """In any table, or in the repository as a whole."""
     reclaimable_bytes: int | None
     """So much that expired snapshots alone need, in all tables together."""
+    commits: int | None = None
+    """So many commits since its last run that succeeded."""
 
     @classmethod
-    def read(cls, findings: Sequence[str], reclaimable: str | None) -> Trigger | None:
-        """Reads the settings ``when`` and ``when-reclaimable``; ``None``: a job has neither.
+    def read(cls, findings: Sequence[str], reclaimable: str | None, commits: int | None = None) -> Trigger | None:
+        """Reads the settings ``when``, ``when-reclaimable`` and ``when-commits``; ``None``: a job has none of them.
 
         Raises:
             ConfigurationError: a finding or a size is unknown.
@@ -37,23 +41,36 @@ class Trigger:
             raise ConfigurationError(
                 f"`when` has an unknown finding {wrong[0]!r}; there are: {', '.join(sorted(known))}"
             )
-        if not findings and reclaimable is None:
+        if not findings and reclaimable is None and commits is None:
             return None
         size = None if reclaimable is None else parse_size(reclaimable, "when-reclaimable")
-        return cls(findings=frozenset(map(FindingName, findings)), reclaimable_bytes=size)
+        return cls(findings=frozenset(map(FindingName, findings)), reclaimable_bytes=size, commits=commits)
 
     @property
     def text(self) -> str:
         """The same for people."""
         names = [name.value for name in sorted(self.findings)]
         size = [] if self.reclaimable_bytes is None else [f"{size_text(self.reclaimable_bytes)} reclaimable"]
-        return " or ".join([*names, *size])
+        commits = [] if self.commits is None else [f"{plural(self.commits, 'commit')} since its last success"]
+        return " or ".join([*names, *size, *commits])
+
+    def parameters(self, succeeded: datetime | None) -> dict[str, str]:
+        """Parameters of ``health``, beside what the file says.
+
+        Args:
+            succeeded: when the last run of the job ended that succeeded.
+        """
+        if self.commits is None or succeeded is None:
+            return {}
+        return {"commits_since": succeeded.isoformat(), "max_commits": str(self.commits)}
 
     def is_met(self, report: Mapping[str, Any]) -> bool:
         """Whether a report of ``health`` has one of them."""
         tables = report.get("tables", [])
         found = [*report.get("findings", []), *(finding for table in tables for finding in table["findings"])]
         if self.findings & {finding["name"] for finding in found}:
+            return True
+        if self.commits is not None and (report.get("commits") or 0) >= self.commits:
             return True
         reclaimable = sum(table["reclaimable_bytes"] or 0 for table in tables)
         return self.reclaimable_bytes is not None and reclaimable >= self.reclaimable_bytes

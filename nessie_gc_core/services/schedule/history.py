@@ -6,7 +6,9 @@ import json
 from datetime import datetime
 from typing import Any
 
-from nessie_gc_core.model.schedule import JobRun, Occasion, ScheduledJob
+from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.model.closing import first_of
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
 
 
 def state_of(job: ScheduledJob, now: datetime) -> str:
@@ -16,6 +18,16 @@ def state_of(job: ScheduledJob, now: datetime) -> str:
     if job.paused:
         return "paused"
     return "due" if job.next is not None and job.next.starts <= now else "waiting"
+
+
+def last_success(store: ScheduleStore, schedule: str, job: str) -> datetime | None:
+    """When the last run of a job ended that succeeded; ``None``: the store knows none.
+
+    Raises:
+        StoreError: the store cannot be used.
+    """
+    latest = first_of(store.runs(schedule, jobs=[job], statuses=[RunStatus.SUCCEEDED], limit=1))
+    return None if latest is None else latest.ended
 
 
 def plain_job(job: ScheduledJob) -> dict[str, Any]:

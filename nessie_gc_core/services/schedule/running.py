@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -30,25 +31,54 @@ class Runner(Protocol):
         """
 
 
-def begun(job: JobDefinition, leased: float, begin: Callable[[str, float], Work]) -> Work:
+class Begin(Protocol):
+    """Begins a service in the way of a runner."""
+
+    def __call__(self, service: str, leased: float, more: Mapping[str, str], /) -> Work:
+        """Begins one that has had its lease since a moment, with more parameters than those of its job."""
+
+
+class LastSuccess(Protocol):
+    """When the last run of a job ended that succeeded; ``None``: there is none."""
+
+    def __call__(self, job: str, /) -> datetime | None:
+        """Looks it up.
+
+        Raises:
+            StoreError: the store cannot be used.
+        """
+
+
+def begun(job: JobDefinition, leased: float, begin: Begin, succeeded: LastSuccess) -> Work:
     """A run of a job: of its service, or first of ``health`` if that decides.
 
     Args:
         job: the job.
         leased: since when it has its lease, by the clock of elapsed seconds.
-        begin: begins a service that has had its lease since a moment.
+        begin: begins a service.
+        succeeded: knows when a job succeeded last; one that never did needs no commits to run.
     """
-    if job.trigger is None:
-        return begin(job.service, leased)
-    return WhenDue(job.trigger, begin(HEALTH, leased), lambda since: begin(job.service, since), leased)
+    trigger = job.trigger
+    last = None if trigger is None or trigger.commits is None else succeeded(job.name)
+    if trigger is None or (trigger.commits is not None and last is None):
+        return begin(job.service, leased, {})
+    look = begin(HEALTH, leased, trigger.parameters(last))
+    return WhenDue(trigger, look, lambda since: begin(job.service, since, {}), leased)
 
 
 class ProcessRunner:
     """Runs each job as ``nessie-gc SERVICE --json`` in a process of its own, with the same configuration file."""
 
-    def __init__(self, file: Path, *, command: Sequence[str] = (sys.executable, "-m", "nessie_gc_core")) -> None:
-        """Takes the configuration file with the jobs, and how the program is called."""
+    def __init__(
+        self,
+        file: Path,
+        *,
+        succeeded: LastSuccess = lambda job: None,
+        command: Sequence[str] = (sys.executable, "-m", "nessie_gc_core"),
+    ) -> None:
+        """Takes the configuration file with the jobs, when a job succeeded last, and how the program is called."""
         self._file = file
+        self._succeeded = succeeded
         self._command = tuple(command)
 
     def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
@@ -58,11 +88,12 @@ class ProcessRunner:
             DIGEST_VARIABLE: job.digest,
         }
 
-        def begin(service: str, leased: float) -> Work:
-            command = [*self._command, service, "--config", str(self._file), "--json"]
+        def begin(service: str, leased: float, more: Mapping[str, str], /) -> Work:
+            options = [f"--{name.replace('_', '-')}={value}" for name, value in more.items()]
+            command = [*self._command, service, "--config", str(self._file), "--json", *options]
             return _Process(command, {**variables, LEASE_VARIABLE: f"{job.lease.total_seconds()} {leased}"})
 
-        return begun(job, leased, begin)
+        return begun(job, leased, begin, self._succeeded)
 
 
 class _Process:

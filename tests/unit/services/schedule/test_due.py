@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.schedule import RunStatus
 from nessie_gc_core.services.schedule.due import Trigger, WhenDue
+from nessie_gc_core.services.schedule.history import last_success
 from nessie_gc_core.services.schedule.outcome import Outcome
+from nessie_gc_core.services.schedule.running import ProcessRunner
 
-from .conftest import Bench, FakeWork
+from .conftest import MIDNIGHT, Bench, FakeWork
 
 DONE = Outcome(exit_code=0, report='{"done": 1}')
 
@@ -26,10 +32,10 @@ def health(*findings: str, repository: Sequence[str] = (), reclaimable: int | No
 
 
 def run_of(
-    report: dict[str, Any], *when: str, reclaimable: str | None = None, exit_code: int = 0
+    report: dict[str, Any], *when: str, reclaimable: str | None = None, commits: int | None = None, exit_code: int = 0
 ) -> tuple[Outcome, list[FakeWork]]:
     """How a run ends after such a report, and what was started after it."""
-    trigger, started = Trigger.read(when, reclaimable), list[FakeWork]()
+    trigger, started = Trigger.read(when, reclaimable, commits), list[FakeWork]()
     assert trigger is not None
 
     def start(leased: float) -> FakeWork:
@@ -67,6 +73,73 @@ def test_a_run_does_not_start_if_nothing_is_due_and_says_what_was_looked_for() -
 def test_a_run_starts_if_enough_can_be_reclaimed(bytes_: int | None, starts: bool) -> None:
     _, started = run_of(health(reclaimable=bytes_), reclaimable="1GB")
     assert starts is bool(started)
+
+
+@pytest.mark.parametrize(("commits", "starts"), [(None, False), (99, False), (100, True)])
+def test_a_run_starts_if_there_are_enough_commits(commits: int | None, starts: bool) -> None:
+    outcome, started = run_of({**health(), "commits": commits}, commits=100)
+    assert starts is bool(started)
+    assert starts is (outcome.not_due != "health found no 100 commits since its last success")
+
+
+def test_commits_count_from_the_last_success_on_and_no_further_than_needed() -> None:
+    trigger = Trigger.read([], None, 100)
+    assert trigger is not None
+    assert {"commits_since": "2026-03-02T00:00:00+00:00", "max_commits": "100"} == trigger.parameters(MIDNIGHT)
+
+
+PROGRAM = """
+import json, pathlib, sys
+with pathlib.Path(__file__).with_suffix(".log").open("a") as log:
+    print(*sys.argv[1:], file=log)
+print(json.dumps({"tables": [], "commits": 7}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("succeeded", "called"),
+    [
+        (None, ["gc --config x.toml --json"]),
+        (
+            MIDNIGHT,
+            [
+                f"health --config x.toml --json --commits-since={MIDNIGHT.isoformat()} --max-commits=7",
+                "gc --config x.toml --json",
+            ],
+        ),
+    ],
+)
+def test_commits_are_counted_by_health_unless_no_success_is_known(
+    bench: Bench, tmp_path: Path, succeeded: datetime | None, called: list[str]
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    scheduler = bench.scheduler({"nightly": {"every": "PT1H", "when-commits": 7}})
+    scheduler.define()
+    asked: list[str] = []
+
+    def last(job: str) -> datetime | None:
+        asked.append(job)
+        return succeeded
+
+    command = [sys.executable, str(program)]
+    scheduler.runner = ProcessRunner(Path("x.toml"), succeeded=last, command=command)
+    bench.clock.pass_(hours=1)
+    (run,) = scheduler.run_due()
+    assert (["nightly"], RunStatus.SUCCEEDED) == (asked, run.status)
+    assert called == program.with_suffix(".log").read_text().splitlines()
+
+
+def test_the_last_success_is_that_of_the_job_and_the_latest(bench: Bench) -> None:
+    bench.runner.outcomes["nightly"] = [Outcome(exit_code=0), Outcome(exit_code=0), Outcome(exit_code=1)]
+    scheduler = bench.scheduler({"nightly": {"every": "PT1H"}, "other": {"every": "PT1H"}})
+    scheduler.define()
+    for _ in range(3):
+        bench.clock.pass_(hours=1)
+        scheduler.run_due()
+    expected = MIDNIGHT + timedelta(hours=2)
+    assert expected == last_success(bench.store, "default", "nightly")
+    assert last_success(bench.store, "default", "unknown") is None
 
 
 def test_a_health_that_fails_is_a_failure_and_starts_nothing() -> None:
