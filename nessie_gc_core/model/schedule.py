@@ -32,6 +32,10 @@ WENT_WRONG = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED)
 """What became of runs that began and did not succeed."""
 RECLAIMED = ("deleted.bytes", "purged.bytes")
 """Numbers of reports that say how many bytes are gone for good."""
+RECLAIMED_INSIDE = ("outcomes.deleted.bytes", "collection.deleted.bytes")
+"""The same of reports that say it further inside; the first of them counts."""
+MOST_BYTES = 2**56
+"""More than any run can reclaim: a number beyond it is a mistake of whoever reports it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +101,9 @@ class JobRun:
     @property
     def reclaimed(self) -> int:
         """Bytes that are gone for good."""
-        return sum(self.numbers.get(name, 0) for name in RECLAIMED)
+        found = sum(self.numbers.get(name, 0) for name in RECLAIMED)
+        inside = next((self.numbers[name] for name in RECLAIMED_INSIDE if name in self.numbers), 0)
+        return min(max(0, found + inside), MOST_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,20 +11,24 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 from uuid import uuid4
 
 from nessie_gc_jdbc import JdbcScheduleStore
 from nessie_gc_jdbc.rows import batches
+from nessie_gc_jdbc.schedule_days import add_tables
 from nessie_gc_jdbc.schedule_rows import run_row
 from nessie_gc_jdbc.tables import job_runs
 from sqlalchemy import insert
 
 from benchmark.live_sets import DATABASES, empty_database
-from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob, TableBytes
 from nessie_gc_core.services.schedule.page.figures import figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
+from nessie_gc_core.testing.schedule_samples import run_of
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
@@ -34,6 +38,8 @@ _YEAR = 365 * 24
 """Runs of a job that runs each hour."""
 _DAYS = 366
 _TIMES = 5
+_TABLES = 60
+"""Of which runs say something on each day."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -126,6 +132,7 @@ def _measure_page(database: str, store: JdbcScheduleStore, rows: int) -> bool:
     _insert(store, "a year", "earlier", now - _YEAR * _HOUR, _HOUR / 10, others // 2)
     _insert(store, "another", "hourly", now, _HOUR / 10, others - others // 2)
     store.define_jobs("a year", [_job(number) for number in range(20)])
+    _insert_tables(store, now)
     figures = figures_of(store, "a year", now=now, days=_DAYS)
     times = {
         "figures": _fastest(lambda: figures_of(store, "a year", now=now, days=_DAYS)),
@@ -137,6 +144,15 @@ def _measure_page(database: str, store: JdbcScheduleStore, rows: int) -> bool:
     sys.stdout.write(f"{database}, {_YEAR:,} runs of a year among {rows:,}: {said}\n")
     sys.stdout.flush()
     return _YEAR == sum(period.runs for period in figures.periods)
+
+
+def _insert_tables(store: JdbcScheduleStore, now: datetime) -> None:
+    """What runs said of tables on each day."""
+    tables = [TableBytes(table=f"sales.orders_{number}", garbage=number, reclaimed=number) for number in range(_TABLES)]
+    run = run_of(_job(0))
+    for ago in range(_DAYS):
+        day = replace(run, started=now - timedelta(days=ago))
+        store.database.write(partial(add_tables, database=store.database, schedule="a year", run=day, tables=tables))
 
 
 def _fastest(call: Callable[[], object]) -> float:

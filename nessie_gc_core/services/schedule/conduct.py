@@ -20,6 +20,7 @@ from nessie_gc_core.model.times import Clock, Elapsed
 from nessie_gc_core.services.schedule.definition import JobDefinition
 from nessie_gc_core.services.schedule.outcome import Outcome, Work
 from nessie_gc_core.services.schedule.running import Runner
+from nessie_gc_core.services.schedule.tables import tables_of
 
 log = logging.getLogger(__name__)
 
@@ -118,16 +119,16 @@ class Conductor:
 
     def _finish(self, job: JobDefinition, finished: JobRun) -> None:
         """Records the outcome; a store that is away is waited for."""
-        retry, begun = retry_of(job, finished), self.elapsed()
+        retry, begun, tables = retry_of(job, finished), self.elapsed(), tables_of(finished.report)
         for attempt in itertools.count(1):
             try:
-                if not self.store.finish_run(self.schedule, finished, retry=retry):
+                if not self.store.finish_run(self.schedule, finished, retry=retry, tables=tables):
                     self._say_if_lost(finished)
                 return
             except Exception as error:  # noqa: BLE001 - whatever a store raises, the outcome is not recorded
                 log.error("cannot record the outcome of %s: %s", _named(finished), one_line(error))
                 if attempt >= _REPORT_ATTEMPTS:
-                    finished = replace(finished, report=None)  # it may be too large
+                    finished, tables = replace(finished, report=None), []  # it may be too large
             waited = self.elapsed() - begun
             if waited > (self.patience.last if self.stopping.is_set() else self.patience.store):
                 return

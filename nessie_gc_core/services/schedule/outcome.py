@@ -13,6 +13,8 @@ from nessie_gc_core.model.text import shown
 
 MOST_NUMBERS = 500
 """Numbers of a report that are kept beside it."""
+_WITH_OUTCOMES = ("collection", "outcomes")
+"""Objects of reports in which there are outcomes of files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,10 @@ class Outcome:
 
 
 def numbers_of(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """The numbers of a report: those at its top, and those of the objects there, such as ``deleted.bytes``."""
+    """The numbers of a report: those at its top, and those of the objects there, such as ``deleted.bytes``.
+
+    Outcomes of files count wherever they are, such as ``collection.deleted.bytes``.
+    """
     found = 0
     for name, value in body.items():
         for key, number in [(name, value), *_inside(name, value)]:
@@ -87,7 +92,9 @@ def numbers_of(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def _inside(name: str, value: object) -> list[tuple[str, object]]:
     if not isinstance(value, Mapping) or name == "tables":
         return []
-    return [(f"{name}.{key}", inner) for key, inner in value.items()]
+    found = [(f"{name}.{key}", inner) for key, inner in value.items()]
+    outcomes = value.items() if name in _WITH_OUTCOMES else ()
+    return [*found, *(pair for key, inner in outcomes for pair in _inside(f"{name}.{key}", inner))]
 
 
 class Work(Protocol):

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.quarantine import Quarantine
 from nessie_gc_core.model.schedule import WENT_WRONG, DayOfRuns, JobRun, ScheduledJob
+from nessie_gc_core.services.schedule.page.multiples import MOST_TABLES, TableSeries, multiples
 
 DAYS = 30
 """So many days are shown, unless another number is given."""
@@ -54,6 +55,8 @@ class ScheduleFigures:
     """The latest first."""
     bad: Sequence[JobRun]
     """Those that went wrong, the latest first."""
+    tables: Sequence[TableSeries] = ()
+    """Those with the most bytes first, and all others together last."""
     quarantines: Sequence[Quarantine] = field(default=())
     """What is in quarantine, the next to end first."""
 
@@ -97,14 +100,17 @@ def figures_of(
     today = now.astimezone(UTC).date()
     first = today - timedelta(days=days - 1)
     since = datetime.combine(first, time(), UTC)
+    periods = [*_periods(store.days(schedule, since=first), first, today, 1 if days <= MOST_BARS else 7)]
+    tables = store.table_days(schedule, since=first, most=MOST_TABLES)
     return ScheduleFigures(
         schedule=schedule,
         now=now,
         days=days,
         jobs=sorted(store.jobs(schedule), key=lambda job: job.name),
-        periods=[*_periods(store.days(schedule, since=first), first, today, 1 if days <= MOST_BARS else 7)],
+        periods=periods,
         latest=[*store.runs(schedule, since=since, limit=MOST_RUNS)],
         bad=[*store.runs(schedule, statuses=WENT_WRONG, since=since, limit=MOST_RUNS)],
+        tables=multiples(tables, [period.last for period in periods]),
         quarantines=sorted(quarantines, key=lambda each: (each.until, each.place)),
     )
 
@@ -112,7 +118,8 @@ def figures_of(
 def _periods(found: Iterable[DayOfRuns], first: date, today: date, length: int) -> Iterator[Period]:
     """Periods of so many days that end today; the first one may be shorter."""
     some = [each for each in found if each.day <= today]
-    for last in spans(first, today, length):
+    count = -(-((today - first).days + 1) // length)
+    for last in (today - timedelta(days=length * ago) for ago in reversed(range(count))):
         begin = max(first, last - timedelta(days=length - 1))
         mine = [each for each in some if begin <= each.day <= last]
         yield Period(
@@ -122,9 +129,3 @@ def _periods(found: Iterable[DayOfRuns], first: date, today: date, length: int) 
             bad=sum(each.runs for each in mine if each.status in WENT_WRONG),
             reclaimed=sum(each.reclaimed for each in mine),
         )
-
-
-def spans(first: date, today: date, length: int) -> list[date]:
-    """The last days of periods of so many days, the earliest first."""
-    count = -(-((today - first).days + 1) // length)
-    return [today - timedelta(days=length * ago) for ago in reversed(range(count))]

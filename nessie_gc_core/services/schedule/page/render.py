@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import WENT_WRONG
 from nessie_gc_core.services.pages import page_environment
+from nessie_gc_core.services.schedule import tables
 from nessie_gc_core.services.schedule.history import state_of
+from nessie_gc_core.services.schedule.page import multiples
 from nessie_gc_core.services.schedule.page.figures import MOST_RUNS, ScheduleFigures
 
 
@@ -29,7 +31,17 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
     environment.filters["took"] = _took
     environment.filters["state"] = lambda job: state_of(job, figures.now)
     page = environment.get_template("schedule.html")
-    return page.render(figures=figures, days=figures.days, most=MOST_RUNS, went_wrong=WENT_WRONG, zone=str(zone))
+    return page.render(
+        figures=figures,
+        days=figures.days,
+        most=MOST_RUNS,
+        named=multiples.MOST_TABLES,
+        kept=tables.MOST_TABLES,
+        width=multiples.WIDTH,
+        height=multiples.HEIGHT,
+        went_wrong=WENT_WRONG,
+        zone=str(zone),
+    )
 
 
 def _took(time: timedelta) -> str:

@@ -57,8 +57,16 @@ def text_type() -> TypeEngine[str]:
     return Text().with_variant(postgresql.TEXT(collation="C"), "postgresql").with_variant(long_text, "mysql", "mariadb")
 
 
-def _table(name: str, *columns: Column[Any]) -> Table:
-    return Table(PREFIX + name, metadata, *columns, mysql_engine="InnoDB", mysql_charset="utf8mb4")
+def _table(name: str, *columns: Column[Any], sqlite_with_rowid: bool = True) -> Table:
+    """A table; without row ids SQLite has its rows in the order of the key, as MariaDB has all."""
+    return Table(
+        PREFIX + name,
+        metadata,
+        *columns,
+        mysql_engine="InnoDB",
+        mysql_charset="utf8mb4",
+        sqlite_with_rowid=sqlite_with_rowid,
+    )
 
 
 def _live_set_id() -> Column[str]:
@@ -252,6 +260,7 @@ table_days = _table(
     Column("table_name", text_type()),
     Column("garbage", BigInteger, nullable=False),
     Column("reclaimed", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 """What runs say of tables; without a name: of all that they do not name."""
 run_leases = _table(

@@ -15,6 +15,7 @@ import pytest
 from nessie_gc_core.model.quarantine import HeldState, Quarantine
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.page.figures import DAYS, ScheduleFigures, figures_of
+from nessie_gc_core.services.schedule.page.multiples import MOST_TABLES, TableSeries
 from nessie_gc_core.services.schedule.page.render import render_schedule
 
 from .conftest import FAILED, MIDNIGHT, Bench
@@ -94,6 +95,64 @@ def test_a_long_time_is_shown_week_by_week_and_misses_nothing(bench: Bench) -> N
     )
     assert "in 365 days" in render_schedule(figures)
     assert "in each week" in render_schedule(figures)
+
+
+def test_tables_have_what_was_found_and_deleted_on_each_day(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    bench.runner.outcomes["nightly"] = [
+        swept(a=(1000, 0), b=(10, 10)),
+        Outcome(exit_code=0),
+        swept(a=(3072, 1024)),
+    ]
+    scheduler.define()
+    for _ in range(3):
+        bench.clock.pass_(days=1)
+        scheduler.run_due()
+    figures = figures_of(bench.store, "default", now=bench.clock())
+    first, second = figures.tables
+    unknown = [None] * (DAYS - 3)
+    assert ("a", [*unknown, 1000, None, 3072], [0] * (DAYS - 1) + [1024]) == (
+        first.table,
+        first.garbage,
+        first.reclaimed,
+    )
+    assert ("b", [*unknown, 10, None, None], 10) == (second.table, second.garbage, second.total)
+    text = " ".join(Seen(render_schedule(figures)).text.split())
+    assert "a 3.0 KiB of garbage on 2026-03-05; 1.0 KiB deleted; at most 3.0 KiB" in text
+    assert "b 10 Bytes of garbage on 2026-03-03; 10 Bytes deleted; at most 10 Bytes" in text
+
+
+def test_all_tables_that_are_not_named_are_the_last(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    sizes = {f"t{number:02}": (1000 + number, 0) for number in range(MOST_TABLES + 2)}
+    bench.runner.outcomes["nightly"] = [swept(**sizes)]
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    figures = figures_of(bench.store, "default", now=bench.clock())
+    assert [f"t{number:02}" for number in reversed(range(2, MOST_TABLES + 2))] == [
+        each.table for each in figures.tables[:-1]
+    ]
+    assert (None, 2001) == (figures.tables[-1].table, figures.tables[-1].last_garbage)
+    assert "All other tables" in Seen(render_schedule(figures)).text
+
+
+def test_a_line_has_gaps_where_nothing_is_known_and_no_picture_is_without_a_scale() -> None:
+    series = TableSeries(
+        table="a", garbage=[4, None, 0, 8], reclaimed=[0, 0, 0, 4], last_day=MIDNIGHT.date(), last_garbage=8
+    )
+    assert "M30.0 25.0h0M150.0 48.0h0L210.0 2.0" == series.line
+    assert "M186.0 48V25.0h48.0V48z" == series.bars
+    assert "M120.0 48.0h0" == replace(series, garbage=[0], reclaimed=[0]).line
+
+
+def swept(**tables: tuple[int, int]) -> Outcome:
+    """A run that found and deleted so many bytes in each table."""
+    said = [
+        {"tables": [name], "unreferenced": {"bytes": found}, "deleted": {"bytes": deleted}}
+        for name, (found, deleted) in tables.items()
+    ]
+    return Outcome(exit_code=0, report=json.dumps({"tables": said}))
 
 
 def test_a_page_says_what_is_due_what_failed_and_what_was_reclaimed(figures: ScheduleFigures) -> None:

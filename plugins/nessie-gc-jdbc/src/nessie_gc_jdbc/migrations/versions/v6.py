@@ -68,6 +68,7 @@ def upgrade() -> None:
         Column("garbage", BigInteger, nullable=False),
         Column("reclaimed", BigInteger, nullable=False),
         if_not_exists=True,
+        sqlite_with_rowid=False,
         mysql_engine="InnoDB",
         mysql_charset="utf8mb4",
     )

@@ -1,0 +1,147 @@
+"""What reports say of tables, as their services write them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from nessie_gc_core.model.asset_runs import AssetRun
+from nessie_gc_core.model.schedule import MOST_BYTES, TableBytes
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.assets.page.figures import AssetFigures, Group, Grouping, LatestRun, Threshold
+from nessie_gc_core.services.assets.page.service import AssetPageReport
+from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
+from nessie_gc_core.services.expiry.commits import Committed
+from nessie_gc_core.services.expiry.report import ExpiredTable, ExpiryReport
+from nessie_gc_core.services.health.report import HealthReport, TableHealth
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.schedule import outcome
+from nessie_gc_core.services.schedule.tables import MOST_TABLES, tables_of
+from nessie_gc_core.services.tally import TableTally, Tally
+from nessie_gc_core.testing.schedule_samples import job, run_of
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+RUN = AssetRun(
+    runid=3,
+    run="x",
+    timestamp=AT,
+    repository="r",
+    live_set="l",
+    engine="local",
+    settings={},
+    unknown=0,
+    assets=5,
+    size_bytes=50,
+)
+
+
+def swept(**tables: tuple[int, int]) -> GcReport:
+    """A sweep that found and deleted so many bytes in each table."""
+    report = GcReport()
+    report.tables = []
+    for name, (found, deleted) in tables.items():
+        outcomes = {Outcome.DELETED: Tally(1, deleted), Outcome.TOO_YOUNG: Tally(1, found - deleted)}
+        report.tables.append(TableTally(tables=(f"sales.{name}",), location=f"s3://lake/{name}/", outcomes=outcomes))
+        report.add_outcome(name, Outcome.DELETED, 1, deleted)
+    return report
+
+
+def said(report: Any) -> list[tuple[str | None, int, int]]:
+    return [(each.table, each.garbage, each.reclaimed) for each in tables_of(json.dumps(report.to_dict()))]
+
+
+def test_a_sweep_says_what_it_found_and_what_it_deleted() -> None:
+    assert [("sales.b", 9, 0), ("sales.a", 5, 3)] == said(swept(a=(5, 3), b=(9, 0)))
+
+
+def test_several_tables_at_one_location_are_one_and_a_place_without_a_table_has_its_location() -> None:
+    report = GcReport()
+    unreferenced = {Outcome.WOULD_DELETE: Tally(1, 4)}
+    report.tables = [
+        TableTally(tables=("a", "b"), location="s3://lake/t/", outcomes=unreferenced),
+        TableTally(tables=(), location="s3://lake/rest/", outcomes=unreferenced),
+    ]
+    assert [("a, b", 4, 0), ("s3://lake/rest/", 4, 0)] == said(report)
+
+
+def test_a_look_at_the_health_says_what_expired_snapshots_alone_need_where_it_is_known() -> None:
+    found = [
+        TableHealth(table="a", reference="main", reclaimable_bytes=7),
+        TableHealth(table="b", reference="main"),
+        TableHealth(table="c", reference="main", reclaimable_bytes=0),
+    ]
+    health = HealthReport(repository="r", checked=AT, last_sweep=None, findings=[], tables=found)
+    assert [("a", 7, 0), ("c", 0, 0)] == said(health)
+
+
+@pytest.mark.parametrize(("deleted", "expected"), [(6, 6), (0, 0)], ids=["deleted", "a dry run or a quarantine"])
+def test_an_expiry_says_what_only_expired_snapshots_needed(deleted: int, expected: int) -> None:
+    table = ExpiredTable(table="a", outcome=Committed.EXPIRED, files=Tally(2, 6))
+    report = ExpiryReport(
+        dry_run=not deleted, tables=[table], looked_at=1, files_by_kind={}, collection=swept(a=(deleted, deleted))
+    )
+    assert [("a", 6, expected)] == said(report)
+
+
+def test_the_report_on_unreferenced_assets_says_how_much_there_is() -> None:
+    by_table = Grouping(rows=[Group(name="a", files=1, bytes=5), Group(name="")], others=3, other_bytes=2)
+    figures = AssetFigures(
+        table="t", branch=None, threshold=Threshold(seen_count=3), latest=LatestRun(run=RUN, by_table=by_table)
+    )
+    assert [("a", 5, 0), (None, 2, 0)] == said(AssetPageReport(figures=figures))
+
+
+def test_what_reads_a_collection_says_what_that_says() -> None:
+    collection = swept(a=(5, 3))
+    identified = AssetsReport(table="t", branch="b", dry_run=False, found=RUN, collection=collection)
+    purged = PurgeReport(table="t", branch="b", dry_run=False, runs=1, latest=RUN, collection=collection)
+    assert [[("sales.a", 5, 3)]] * 2 == [said(identified), said(purged)]
+
+
+def test_the_largest_tables_are_named_and_the_others_are_one_sum() -> None:
+    tables = {f"t{number:03}": (number, 0) for number in range(MOST_TABLES + 3)}
+    *named, others = said(swept(**tables))
+    assert [f"sales.t{number:03}" for number in reversed(range(3, MOST_TABLES + 3))] == [name for name, *_ in named]
+    assert (None, 0 + 1 + 2, 0) == others
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        None,
+        "",
+        "no JSON",
+        "[]",
+        '{"tables": 3}',
+        '{"tables": [3, null, {}]}',
+        '{"tables": {"a": 1}, "latest": 1}',
+        '{"tables": [{"table": "a", "reclaimable_bytes": null}]}',
+        '{"latest": {"by_table": {"groups": 3, "other": null}}}',
+    ],
+)
+def test_a_report_that_says_nothing_of_tables_is_none(report: str | None) -> None:
+    assert [] == tables_of(report)
+
+
+def test_a_number_that_nobody_can_mean_is_one_that_a_database_holds() -> None:
+    report = '{"tables": [{"table": 3, "location": "x", "unreferenced": {"bytes": 1e3}, "deleted": {"bytes": %d}}]}'
+    assert [TableBytes(table="x", reclaimed=MOST_BYTES)] == tables_of(report % 10**30)
+    assert [TableBytes(table="x")] == tables_of(report % -3)
+
+
+def test_bytes_are_reclaimed_wherever_a_report_says_so_and_once() -> None:
+    swept_, expired = (
+        swept(a=(5, 3)),
+        ExpiryReport(dry_run=False, tables=[], looked_at=1, files_by_kind={}, collection=swept(a=(5, 4))),
+    )
+    purged = PurgeReport(table="t", branch="b", dry_run=False, runs=1, latest=RUN, collection=swept(a=(9, 9)))
+    purged.outcomes[Outcome.DELETED].add(1, 2)
+    reclaimed = []
+    for report in (swept_, expired, purged):
+        numbers = dict(outcome.numbers_of(report.to_dict()))
+        reclaimed.append(replace(run_of(job()), numbers=numbers).reclaimed)
+    assert [3, 4, 2] == reclaimed
