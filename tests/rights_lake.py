@@ -31,7 +31,7 @@ class Bucket:
     """Its location, without a slash at the end."""
     put: Callable[[str, bytes], object]
     delete: Callable[[str], object]
-    keep_versions: Callable[[bool], object] = lambda on: None
+    keep_versions: Callable[..., object] = dict
     """Turns versioning on or off."""
 
 
@@ -43,24 +43,30 @@ class RightsLake:
     bucket: Bucket
     catalog: Catalog
     record: Recording
-    access: Mapping[str, str]
-    """Properties of the storage, by the address of the proxy."""
 
     def write(self, *uses: str) -> None:
-        """The tables, and the configuration of the collector."""
+        """The tables."""
         self.catalog.create_namespace("db")
         for use in uses:
             table = self.catalog.create_table(f"db.{_name(use)}", ROWS.schema)
             for _ in range(2):
                 table.append(ROWS)
             self.leave_garbage(use)
-        lines = "".join(f"{json.dumps(name)} = {json.dumps(value)}\n" for name, value in self.access.items())
+        time.sleep(2.1)  # the server's clock and its files' times are whole seconds: what was written is to be older
+
+    def log_in(self, access: Mapping[str, str], store: str | None = None) -> None:
+        """Collects from now on with an account of the storage.
+
+        Args:
+            access: properties of the storage, by the address of the proxy.
+            store: the URL of the live-set store; else it is a file.
+        """
+        lines = "".join(f"{json.dumps(name)} = {json.dumps(value)}\n" for name, value in access.items())
         (self.folder / "nessie-gc.toml").write_text(
-            f'engine = "local"\njdbc-url = "sqlite:///{self.folder}/live-sets.db"\n'
+            f'engine = "local"\njdbc-url = "{store or f"sqlite:///{self.folder}/live-sets.db"}"\n'
             f'[repository]\nname = "iceberg-catalog"\ncatalog_name = "prod"\n'
             f'uri = "sqlite:///{self.folder}/catalog.db"\n[repository.properties]\n{lines}[iceberg]\n{lines}'
         )
-        time.sleep(2.1)  # the server's clock and its files' times are whole seconds: what was written is to be older
 
     def leave_garbage(self, use: str) -> None:
         """Files that nothing needs, in the table of a use."""
@@ -79,16 +85,16 @@ class RightsLake:
         finally:
             self.bucket.put(key, data)
 
-    def run(self, command: str, *options: str) -> dict[str, Any]:
+    def run(self, command: str, *options: str, exit_code: int = 0) -> dict[str, Any]:
         """The report of a command."""
         words = (command, "--config", str(self.folder / "nessie-gc.toml"), "--json", *options)
         run = CliRunner().invoke(cli, words)
-        assert 0 == run.exit_code, f"{run.stdout}{run.stderr}"
+        assert exit_code == run.exit_code, f"{run.stdout}{run.stderr}"
         return dict(json.loads(run.stdout))
 
-    def collect(self, use: str, *options: str, command: str = "gc") -> dict[str, Any]:
+    def collect(self, use: str, *options: str, command: str = "gc", exit_code: int = 0) -> dict[str, Any]:
         """The report of a command on the table of one use."""
-        return self.run(command, "--include", f"db[.]{_name(use)}", *NOW, *options)
+        return self.run(command, "--include", f"db[.]{_name(use)}", *NOW, *options, exit_code=exit_code)
 
 
 def mark(lake: RightsLake) -> None:

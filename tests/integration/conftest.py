@@ -13,13 +13,14 @@ from catalog_kinds import Servers
 from cli_runs import go_home
 from pyiceberg.catalog import Catalog, load_catalog
 from spark_lakes import write_every_format
+from store_accounts import StoreAccounts
 from versus.stage import Stage
 
 from nessie_gc_core import Collector
 from nessie_gc_core.demo.lake import Lake, write_lake
 from nessie_gc_core.demo.references import References
 from nessie_gc_core.demo.spark import use_catalog
-from nessie_gc_core.testing.servers import HiveMetastore, NessieServer, running
+from nessie_gc_core.testing.servers import HiveMetastore, NessieServer, PostgresServer, running
 from nessie_gc_core.testing.servers.s3 import S3Server
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ def servers(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 def s3() -> Iterator[S3Server]:
     with running(S3Server) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def store_accounts(postgres: PostgresServer) -> StoreAccounts:
+    return StoreAccounts.created(postgres)
 
 
 @pytest.fixture

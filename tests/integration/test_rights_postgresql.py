@@ -3,65 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from collecting import LakeServices, in_memory
+from expiry_lakes import ExpiryLake
 from in_quarantine import DEAD, purge, restore, with_garbage
 from lakes_by_hand import lake_at
 from nessie_gc_jdbc import JdbcLiveSetStore, JdbcScheduleStore
 from nessie_gc_memory import MemoryLake
+from nessie_gc_memory.objects import StoredObject
 from rights_of_statements import Right, noted_statements
+from store_accounts import ROLES, StoreAccounts, account_of
 from tagged_lakes import BEGIN, tagged_lake
 
+from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.stored_live_sets import LiveSetService
 from nessie_gc_core.testing.schedule_samples import HOUR, LONG, NOON, done, job, occasion, run_of
-from nessie_gc_core.testing.servers import PostgresServer
 
 pytestmark = pytest.mark.server
-ROLES = Path(__file__).parents[2] / "examples" / "rights" / "postgresql" / "roles.sql"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Accounts:
-    """A database with tables and roles, and an account for each role."""
-
-    server: PostgresServer
-    database: str
-
-    @property
-    def owner(self) -> str:
-        """The URL for the owner of the tables."""
-        return self.server.uri(self.database)
-
-    def url(self, role: str) -> str:
-        """The URL for the account of a role."""
-        return f"postgresql://{account(role)}:word@127.0.0.1:{self.server.port}/{self.database}"
-
-    def do(self, statements: str) -> None:
-        """As the owner."""
-        with psycopg.connect(self.owner) as connection:
-            connection.execute(statements.encode())
-
-
-@pytest.fixture(scope="module")
-def accounts(postgres: PostgresServer) -> Accounts:
-    accounts = Accounts(server=postgres, database=postgres.create_database("rights"))
-    with JdbcLiveSetStore.from_options({"url": accounts.owner}) as store:
-        store.create_schema("CREATE")
-    accounts.do(ROLES.read_text(encoding="utf-8"))
-    for role in USES:
-        accounts.do(f"CREATE ROLE {account(role)} LOGIN PASSWORD 'word' IN ROLE {role}")
-    return accounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +38,8 @@ class Lake:
 
     lake: MemoryLake
     services: LakeServices
+    plain: RepositoryConnector
+    """A plain catalog, of which a mark reads metadata."""
 
     def over(self, url: str) -> LakeServices:
         """The services with the store at a URL."""
@@ -77,25 +47,27 @@ class Lake:
 
     def grow_old(self) -> None:
         """What was restored a moment ago is not young."""
-        for path in self.lake.paths():
-            found = self.lake.objects.get(path)
-            assert found is not None
-            self.lake.put(path, found.data if found.data is not None else found.size)
-        self.lake.advance(timedelta(seconds=1))
+        self._put({path: self.lake.objects.get(path) for path in self.lake.paths()})
 
     def leave_garbage(self) -> None:
         """Once more."""
-        for path in DEAD:
-            self.lake.put(path, path.encode())
-        self.lake.advance(timedelta(seconds=1))
+        self._put(dict.fromkeys(DEAD))
+
+    def _put(self, files: Mapping[str, StoredObject | None]) -> None:
+        """Writes files an hour ago; the lake's clock is that of the database from now on."""
+        self.lake.now = utc_now() - HOUR
+        for path, found in files.items():
+            self.lake.put(path, b"" if found is None else found.data if found.data is not None else found.size)
+        self.lake.now = utc_now()
 
 
 @pytest.fixture
-def lake() -> Iterator[Lake]:
-    with lake_at(datetime.now(UTC) - timedelta(days=40)) as lake:
+def lake(expiry_lake: ExpiryLake) -> Iterator[Lake]:
+    expiry_lake.table()
+    with lake_at(utc_now() - timedelta(days=40)) as lake:
         with_garbage(lake)
         with in_memory(lake) as services:
-            yield Lake(lake=lake, services=services)
+            yield Lake(lake=lake, services=services, plain=expiry_lake.repository)
 
 
 def at_once(**more: Any) -> SweepParameters:
@@ -109,6 +81,7 @@ HELD = at_once(quarantine=["memory://wh/.quarantine/"], quarantine_for="PT0S")
 def mark(lake: Lake, url: str, owner: str) -> None:
     with closing(lake.over(url).store) as store:
         replace(lake.services, store=store).mark("1")
+        replace(lake.services, store=store, repository=lake.plain, clock=utc_now).mark()
 
 
 def sweep(lake: Lake, url: str, owner: str) -> None:
@@ -127,7 +100,7 @@ def sweep(lake: Lake, url: str, owner: str) -> None:
         assert 3 == services.delete_deferred(live_set, at_once()).outcomes[Outcome.DELETED].files
         lake.leave_garbage()
         services.sweep(marks.mark("1"), HELD)
-        lake.lake.advance(timedelta(minutes=1))
+        lake.lake.now = utc_now()
         assert 3 == purge(services).done.files
 
 
@@ -196,11 +169,6 @@ USES: dict[str, Callable[[Lake, str, str], None]] = {
 }
 
 
-def account(role: str) -> str:
-    """Who has a role, and no other."""
-    return f"{role}_account"
-
-
 def granted(role: str) -> set[Right]:
     """What the script grants to a role."""
     found = re.findall(rf"GRANT ([A-Z, ]+) ON ([a-z_, ]+) TO {role};", ROLES.read_text(encoding="utf-8"))
@@ -209,21 +177,23 @@ def granted(role: str) -> set[Right]:
 
 # ---- the tests ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("role", USES)
-def test_a_role_may_do_what_its_commands_do_and_nothing_else(accounts: Accounts, lake: Lake, role: str) -> None:
-    with noted_statements(account(role)) as needed:
-        USES[role](lake, accounts.url(role), accounts.owner)
+def test_a_role_may_do_what_its_commands_do_and_nothing_else(
+    store_accounts: StoreAccounts, lake: Lake, role: str
+) -> None:
+    with noted_statements(account_of(role)) as needed:
+        USES[role](lake, store_accounts.url(role), store_accounts.owner)
     assert granted(role) == needed
 
 
 @pytest.mark.parametrize("right", sorted(granted("nessie_gc_mark")))
-def test_one_right_less_is_said_in_one_line(accounts: Accounts, lake: Lake, right: Right) -> None:
+def test_one_right_less_is_said_in_one_line(store_accounts: StoreAccounts, lake: Lake, right: Right) -> None:
     table, verb = right
-    accounts.do(f"REVOKE {verb} ON {table} FROM nessie_gc_mark")
+    store_accounts.do(f"REVOKE {verb} ON {table} FROM nessie_gc_mark")
     try:
         with pytest.raises(StoreError) as caught:
-            mark(lake, accounts.url("nessie_gc_mark"), accounts.owner)
+            mark(lake, store_accounts.url("nessie_gc_mark"), store_accounts.owner)
     finally:
-        accounts.do(f"GRANT {verb} ON {table} TO nessie_gc_mark")
+        store_accounts.do(f"GRANT {verb} ON {table} TO nessie_gc_mark")
     assert f"permission denied for table {table}" in str(caught.value)
     assert 1 == len(str(caught.value).splitlines())
 

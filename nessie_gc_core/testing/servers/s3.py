@@ -53,6 +53,7 @@ class S3Server(Startable):
         *,
         bucket: str = "lake",
         users: Mapping[str, Sequence[str]] | None = None,
+        makes_users: bool = False,
         log: Path | None = None,
         ready_timeout_seconds: float = 60,
     ) -> None:
@@ -61,11 +62,13 @@ class S3Server(Startable):
         Args:
             bucket: the name of its bucket.
             users: names of further users with what they may do, such as ``Read:lake/folder/*`` (SeaweedFS's actions).
+            makes_users: whether its endpoint also is that of an IAM whose users and policies can be changed.
             log: where its log goes.
             ready_timeout_seconds: how long to wait for it.
         """
         self.bucket = bucket
         self._users = dict(users or {})
+        self._makes_users = makes_users
         self._log = log
         self._ready_timeout_seconds = ready_timeout_seconds
         self._folder: Path | None = None
@@ -158,6 +161,7 @@ class S3Server(Startable):
             f"-s3.config={users}",
             f"-bucket={self.bucket}",
             f"-tableBucket={self.table_bucket}",
+            f"-s3.iam.readOnly={str(not self._makes_users).lower()}",
             *(f"-{name}={port}" for name, port in ports.items()),
         ]
 

@@ -117,7 +117,7 @@ def test_s15_each_key_has_the_outcome_that_the_server_says():
     outcomes = {outcome.path: outcome for outcome in store.delete("t/", ["a", "b", "c", "d"])}
     expected = [DeleteStatus.DELETED, DeleteStatus.FAILED, DeleteStatus.ALREADY_GONE, DeleteStatus.FAILED]
     assert expected == [outcomes[path].status for path in "abcd"]
-    assert "AccessDenied: no" == outcomes["b"].reason
+    assert "AccessDenied: no; grant s3:DeleteObject" == outcomes["b"].reason
     assert "the server's response does not mention it" == outcomes["d"].reason
 
 

@@ -81,6 +81,10 @@ def test_s15_azure_says_of_each_file_that_it_may_not_be_deleted(read_only, conta
         outcomes = list(deleter.delete_files(location, files))
         assert [("a", "FAILED"), ("b", "FAILED")] == sorted((o.path, str(o.status)) for o in outcomes)
         assert all("AuthorizationPermissionMismatch" in outcome.reason for outcome in outcomes)
+        assert all(
+            outcome.reason.endswith("; grant Microsoft.Storage/storageAccounts/blobServices/containers/blobs/delete")
+            for outcome in outcomes
+        )
         assert all("sig=" not in outcome.reason for outcome in outcomes)
     with IcebergFileLister.from_options({"properties": read_only}) as lister:
         assert files == list(lister.list_files(location))
@@ -169,7 +173,7 @@ def test_gcs_listings_go_on_page_by_page():
             assert [name.removeprefix("t/") for name in names] == [file.path for file in files]
             assert {datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)} == {file.modified for file in files}
             assert {1} == {file.size for file in files}
-            with pytest.raises(AccessDeniedError):
+            with pytest.raises(AccessDeniedError, match=r"; grant storage\.objects\.list$"):
                 list(lister.list_files("gs://forbidden/t/"))
 
 

@@ -32,11 +32,16 @@ from nessie_gc_iceberg_files.adls_reads import adls_reads
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.concurrency import gathered
 from nessie_gc_iceberg_files.quick_reads import QuickReads, is_unpacked
-from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
+from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, granting, one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
 
 _PAGE = 1000
 _MISSING_BLOB = frozenset({"BlobNotFound", "PathNotFound"})
+_NOT_AUTHORIZED = frozenset(
+    {"AuthorizationFailure", "AuthorizationPermissionMismatch", "InsufficientAccountPermissions"}
+)
+"""Codes that say that an account is known, and may not do this."""
+_RIGHTS = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/"
 _DIRECTORY_MARK = "hdi_isfolder"
 
 
@@ -71,7 +76,7 @@ class AdlsStore(Store):
                 raise FileNotFoundError(key) from error
             raise OSError(_reason(error)) from error
         except AzureError as error:
-            raise OSError(_reason(error)) from error
+            raise OSError(_refusal(error, "read")) from error
 
     def create(self, key: str, data: bytes) -> None:
         """One upload, which the service refuses where there is such a name."""
@@ -81,7 +86,7 @@ class AdlsStore(Store):
         except ResourceExistsError as error:
             raise FileExistsError(key) from error
         except (AzureError, ValueError) as error:  # ValueError: a name that no request can carry
-            raise OSError(_reason(error)) from error
+            raise OSError(_refusal(error, "write")) from error
 
     def files(self, prefix: str) -> Iterator[StoredFile]:
         """Pages of the blob list; directories of hierarchical accounts are left out."""
@@ -166,7 +171,7 @@ class AdlsStore(Store):
                 return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
             return failed(path, _reason(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
-            return failed(path, _reason(error))
+            return failed(path, _refusal(error, "delete"))
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
 
 
@@ -179,7 +184,7 @@ async def _next_page(pages: AsyncIterator[AsyncIterator[Any]]) -> list[Any] | No
 
 
 def _listing_error(where: str, error: AzureError) -> NessieGcError:
-    text = f"cannot list {where}: {_reason(error)}"
+    text = f"cannot list {where}: {_refusal(error, 'read')}"
     status = error.status_code if isinstance(error, HttpResponseError) else None
     if isinstance(error, ClientAuthenticationError) or status in (401, 403):
         return AccessDeniedError(text)
@@ -207,3 +212,9 @@ def _reason(error: BaseException) -> str:
     code = _code(error)
     first = str(error).strip().split("\n", 1)[0]
     return one_line(f"{code}: {first}" if code else first or type(error).__name__)
+
+
+def _refusal(error: BaseException, right: str) -> str:
+    """What went wrong, and where the account may not do this, the right to grant."""
+    is_refused = isinstance(error, HttpResponseError) and _code(error) in _NOT_AUTHORIZED
+    return granting(_reason(error), f"{_RIGHTS}{right}") if is_refused else _reason(error)

@@ -34,7 +34,7 @@ from nessie_gc_iceberg_files.gcs_reads import gcs_reads, is_answer_of_gcs
 from nessie_gc_iceberg_files.gcs_requests import safe
 from nessie_gc_iceberg_files.gcs_versions import GcsVersions
 from nessie_gc_iceberg_files.quick_reads import QuickReads
-from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line, unmoved
+from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, granting, one_line, unmoved
 from nessie_gc_iceberg_files.traffic import asking
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class GcsStore(Store):
         except Exception as error:
             if isinstance(error, HttpError) and str(error.code) == "412":
                 raise FileExistsError(key) from error
-            raise OSError(one_line(error) or type(error).__name__) from error
+            raise OSError(_reason(error, "storage.objects.create")) from error
 
     def files(self, prefix: str) -> Iterator[StoredFile]:
         """Pages of the objects list."""
@@ -167,7 +167,7 @@ class GcsStore(Store):
         except FileNotFoundError:
             return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's failure
-            return failed(path, error)
+            return failed(path, _reason(error, "storage.objects.delete"))
         return DeleteOutcome(path=path, status=DeleteStatus.DELETED)
 
 
@@ -191,11 +191,25 @@ def _stored(item: Mapping[str, Any]) -> StoredFile:
 
 
 def _listing_error(where: str, error: Exception) -> NessieGcError:
-    text = f"cannot list {where}: {one_line(error)}"
-    code = str(error.code) if isinstance(error, HttpError) else ""
-    if isinstance(error, GoogleAuthError) or code in ("401", "403") or str(error).startswith("Forbidden"):
+    text = f"cannot list {where}: {_reason(error, 'storage.objects.list')}"
+    code = _code(error)
+    if isinstance(error, GoogleAuthError) or code == "401" or _is_forbidden(error):
         return AccessDeniedError(text)
     if isinstance(error, FileNotFoundError):
         return ListingError(f"cannot list {where}: the bucket does not exist")
     is_refused = isinstance(error, ValueError) or (code.startswith("4") and code != "429")
     return ListingError(text) if is_refused else ServiceUnavailableError(text)
+
+
+def _code(error: Exception) -> str:
+    return str(error.code) if isinstance(error, HttpError) else ""
+
+
+def _is_forbidden(error: Exception) -> bool:
+    return _code(error) == "403" or str(error).startswith("Forbidden")
+
+
+def _reason(error: Exception, right: str) -> str:
+    """What went wrong, and where it is a refusal, the right to grant."""
+    said = one_line(error) or type(error).__name__
+    return granting(said, right) if _is_forbidden(error) else said

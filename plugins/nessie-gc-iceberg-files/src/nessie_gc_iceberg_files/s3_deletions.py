@@ -11,6 +11,7 @@ from typing import Any
 
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_iceberg_files.limits import Patience
+from nessie_gc_iceberg_files.s3_rights import with_s3_right
 from nessie_gc_iceberg_files.side_by_side import side_by_side
 from nessie_gc_iceberg_files.stores import failed
 
@@ -111,7 +112,8 @@ def answered(
         again = set(later)
         for path in waiting:
             if path not in again:
-                yield _outcome(path, errors.get(prefix + path), is_deleted=prefix + path in gone)
+                right = right_to_delete((named or {}).get(path, {}))
+                yield _outcome(path, errors.get(prefix + path), right, is_deleted=prefix + path in gone)
         waiting = later
 
 
@@ -125,11 +127,21 @@ def _asked_for(prefix: str, paths: Sequence[str], named: Mapping[str, Named]) ->
     return {"Objects": objects, "Quiet": False}
 
 
-def _outcome(path: str, error: Mapping[str, Any] | None, *, is_deleted: bool) -> DeleteOutcome:
+def right_to_delete(named: Mapping[str, Any]) -> str:
+    """The action of IAM that a deletion needs.
+
+    Args:
+        named: what the request says of the object besides its key.
+    """
+    return "s3:DeleteObjectVersion" if "VersionId" in named else "s3:DeleteObject"
+
+
+def _outcome(path: str, error: Mapping[str, Any] | None, right: str, *, is_deleted: bool) -> DeleteOutcome:
     if error is not None:
         if error.get("Code") in GONE:
             return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
-        return failed(path, f"{error.get('Code')}: {error.get('Message')}")
+        said = f"{error.get('Code')}: {error.get('Message')}"
+        return failed(path, with_s3_right(said, str(error.get("Code")), right))
     if not is_deleted:
         return failed(path, "the server's response does not mention it")
     return DeleteOutcome(path=path, status=DeleteStatus.DELETED)

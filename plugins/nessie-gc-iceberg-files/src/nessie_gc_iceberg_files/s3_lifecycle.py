@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from nessie_gc_iceberg_files.stores import one_line
+from nessie_gc_iceberg_files.s3_rights import said_of
 
 _ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 """Classes from which an object has to be restored before it can be read."""
@@ -29,7 +29,7 @@ def warnings_of(client: Any, bucket: str, prefixes: Sequence[str], duration: tim
     except (ClientError, BotoCoreError) as error:
         if isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") == _NONE:
             return ()
-        why = one_line(error)
+        why = said_of(error)
         return (f"the lifecycle rules of s3://{bucket}/ are unknown: they may delete hidden files earlier ({why})",)
     meant = [rule for rule in rules if rule.get("Status") == "Enabled" and _touches(rule, prefixes)]
     return [said for rule in meant for said in _said(rule, bucket, duration)]

@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from nessie_gc_core.model.files import DeleteOutcome
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
 from nessie_gc_iceberg_files.s3_deletions import EXISTS, GONE
+from nessie_gc_iceberg_files.s3_rights import said_of
 from nessie_gc_iceberg_files.side_by_side import side_by_side
 from nessie_gc_iceberg_files.stores import moved_by, unmoved
 from nessie_gc_iceberg_files.traffic import asking
@@ -54,11 +55,11 @@ class S3Moves:
             status = self._status(key, new_key, stopped)
         except ClientError as error:
             if _code(error) not in (EXISTS, *GONE):
-                return unmoved(move, error)
+                return unmoved(move, said_of(error))
             try:  # somebody else was quicker, such as another attempt of the same task
                 status = self._status(key, new_key, stopped)
             except (ClientError, BotoCoreError, OSError) as again:
-                return unmoved(move, again)
+                return unmoved(move, said_of(again))
         except (BotoCoreError, OSError, ValueError) as error:  # ValueError: no request can carry the key
             return unmoved(move, error)
         return None if status is None else MoveOutcome(path=move.path, status=status)

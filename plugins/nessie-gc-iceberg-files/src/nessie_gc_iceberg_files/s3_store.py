@@ -20,9 +20,19 @@ from nessie_gc_iceberg_files.limits import Patience, limits_of
 from nessie_gc_iceberg_files.quick_reads import QuickReads
 from nessie_gc_iceberg_files.s3_backoff import most_in_flight, patience_of, wait_when_throttled
 from nessie_gc_iceberg_files.s3_client import check_s3, lists_in_key_order, s3_client, s3_reads, s3_session
-from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, Named, answered, deleted, is_throttled
+from nessie_gc_iceberg_files.s3_deletions import (
+    DENIED,
+    EXISTS,
+    GONE,
+    Named,
+    answered,
+    deleted,
+    is_throttled,
+    right_to_delete,
+)
 from nessie_gc_iceberg_files.s3_moves import S3Moves, move_all
 from nessie_gc_iceberg_files.s3_pages import level_of, objects_of, read_objects_of
+from nessie_gc_iceberg_files.s3_rights import with_s3_right
 from nessie_gc_iceberg_files.s3_tags import S3Tags
 from nessie_gc_iceberg_files.s3_versions import S3Versions
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed, one_line
@@ -79,7 +89,7 @@ class S3Store(Store, OrderedStore):
         except ClientError as error:
             if _code(error) == "NoSuchKey":
                 raise FileNotFoundError(key) from error
-            raise OSError(_reason(error)) from error
+            raise OSError(with_s3_right(_reason(error), _code(error), "s3:GetObject")) from error
         except BotoCoreError as error:
             raise OSError(one_line(error)) from error
 
@@ -91,7 +101,7 @@ class S3Store(Store, OrderedStore):
         except ClientError as error:
             if _code(error) == EXISTS:
                 raise FileExistsError(key) from error
-            raise OSError(_reason(error)) from error
+            raise OSError(with_s3_right(_reason(error), _code(error), "s3:PutObject")) from error
         except (BotoCoreError, ValueError) as error:  # ValueError: a key that no request can carry
             raise OSError(one_line(error)) from error
 
@@ -174,7 +184,8 @@ class S3Store(Store, OrderedStore):
             raise ServiceUnavailableError(f"cannot list {where}: {one_line(error)}") from error
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         if _code(error) in DENIED or status in (401, 403):
-            raise AccessDeniedError(f"cannot list {where}: {_reason(error)}") from error
+            said = with_s3_right(_reason(error), _code(error), "s3:ListBucket")
+            raise AccessDeniedError(f"cannot list {where}: {said}") from error
         if _code(error) == "SlowDown" or status >= 500:
             raise ServiceUnavailableError(f"cannot list {where}: {_reason(error)}") from error
         raise ListingError(f"cannot list {where}: {_reason(error)}") from error
@@ -222,7 +233,7 @@ class S3Store(Store, OrderedStore):
         except ClientError as error:
             if _code(error) in GONE:
                 return DeleteOutcome(path=path, status=DeleteStatus.ALREADY_GONE)
-            return failed(path, _reason(error))
+            return failed(path, with_s3_right(_reason(error), _code(error), right_to_delete(more)))
         except (BotoCoreError, NessieGcError, ValueError) as error:  # ValueError: a key that no request can carry
             return failed(path, error)
         if made is not None:

@@ -17,6 +17,7 @@ from nessie_gc_core.model.files import DeleteStatus
 from nessie_gc_core.model.object_tags import QUARANTINE_TAG, TaggedObject, tagged, to_purge_tagged, to_tag, to_untag
 from nessie_gc_core.model.versions import FileVersion, VersionOutcome, VersionStatus
 from nessie_gc_iceberg_files.s3_deletions import DENIED, GONE
+from nessie_gc_iceberg_files.s3_rights import said_of
 from nessie_gc_iceberg_files.s3_versions import Delete, Slot
 from nessie_gc_iceberg_files.side_by_side import side_by_side
 from nessie_gc_iceberg_files.stores import one_line
@@ -170,7 +171,7 @@ def _of_part(
         try:
             said.append(one(prefix, file, stopped))
         except _ERRORS as error:
-            said.append(_failed(file.path, one_line(error) or type(error).__name__))
+            said.append(_failed(file.path, said_of(error)))
     return said
 
 

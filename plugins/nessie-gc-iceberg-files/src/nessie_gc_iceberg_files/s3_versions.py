@@ -31,6 +31,7 @@ from nessie_gc_core.model.versions import (
 )
 from nessie_gc_iceberg_files.s3_deletions import Named
 from nessie_gc_iceberg_files.s3_lifecycle import warnings_of
+from nessie_gc_iceberg_files.s3_rights import said_of
 from nessie_gc_iceberg_files.side_by_side import side_by_side
 from nessie_gc_iceberg_files.stores import one_line
 from nessie_gc_iceberg_files.traffic import asking, each_asked
@@ -65,7 +66,7 @@ class S3Versions:
         try:
             said = self._versioning()
         except (ClientError, BotoCoreError) as error:
-            return f"whether {name} keeps versions is unknown ({one_line(error)}); name a folder as `quarantine`"
+            return f"whether {name} keeps versions is unknown ({said_of(error)}); name a folder as `quarantine`"
         if said.get("Status") != "Enabled":
             is_now = str(said.get("Status", "off")).lower()
             return f"versioning of {name} is {is_now}; enable it, or name a folder as `quarantine`"
@@ -83,7 +84,7 @@ class S3Versions:
         try:
             said = self._versioning()
         except (ClientError, BotoCoreError) as error:
-            return f"the bucket does not say whether it keeps versions ({one_line(error)})"
+            return f"the bucket does not say whether it keeps versions ({said_of(error)})"
         status = str(said.get("Status", "off")).lower()
         return self._mfa(said) if status == "enabled" else f"versioning is {status}"
 
@@ -214,7 +215,7 @@ class S3Versions:
             try:
                 found.append((file, self._versions_of(prefix + file.path, stopped)))
             except (ClientError, BotoCoreError, NessieGcError, OSError, ValueError) as error:  # ValueError: an odd key
-                found.append((file, one_line(error) or type(error).__name__))
+                found.append((file, said_of(error)))
         return found
 
     def _versions_of(self, key: str, stopped: threading.Event) -> list[KeyVersion]:

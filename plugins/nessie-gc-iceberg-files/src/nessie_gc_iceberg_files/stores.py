@@ -223,3 +223,8 @@ def one_line(text: object, limit: int = 300) -> str:
     """The text as one short line."""
     line = " ".join(str(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def granting(reason: object, right: str) -> str:
+    """Why a store refused something, and the right to grant."""
+    return f"{str(reason).rstrip('.')}; grant {right}"
