@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from botocore.exceptions import ClientError
-
 from nessie_gc_iceberg_files.stores import granting, one_line
 
 _REFUSALS = frozenset({"AccessDenied", "AllAccessDisabled", "403"})
@@ -33,8 +31,12 @@ def with_s3_right(reason: str, code: str, right: str) -> str:
 
 
 def said_of(error: Exception) -> str:
-    """What went wrong, in one line, and where S3 refused it, the right to grant."""
+    """What went wrong, in one line, and where S3 refused it, the right to grant.
+
+    Args:
+        error: whichever; those of boto3 have an operation. It is not imported: not every installation has it.
+    """
     said = one_line(error) or type(error).__name__
-    if not isinstance(error, ClientError) or error.operation_name not in _RIGHTS:
-        return said
-    return with_s3_right(said, str(error.response.get("Error", {}).get("Code", "")), _RIGHTS[error.operation_name])
+    right = _RIGHTS.get(getattr(error, "operation_name", ""))
+    code = getattr(error, "response", {}).get("Error", {}).get("Code", "") if right else ""
+    return with_s3_right(said, str(code), right) if right else said
