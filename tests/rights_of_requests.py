@@ -52,3 +52,42 @@ def _of_deletions(bucket: str, body: bytes) -> Iterator[tuple[str, str]]:
             yield f"s3:DeleteObject{'Version' if 'VersionId' in named else ''}", f"{bucket}/{named['Key']}"
             if "ETag" in named:
                 yield "s3:GetObject", f"{bucket}/{named['Key']}"
+
+
+def gcs_rights(requests: Iterable[Asked]) -> set[str]:
+    """Permissions of Google Cloud Storage, by its JSON and XML APIs."""
+    return {f"storage.{right}" for asked in requests for right in _of_gcs(asked)}
+
+
+def _of_gcs(asked: Asked) -> Iterator[str]:
+    if asked.status == 404 and asked.method in ("GET", "HEAD"):
+        yield "objects.list"  # without it, GCS says "denied" of what is not there
+    path = asked.path.removeprefix("/upload").removeprefix("/storage/v1/b/").strip("/")
+    rest = path.partition("/")[2]
+    if asked.path.startswith("/upload/") or "/rewriteTo/" in asked.path:
+        yield "objects.create"
+        if "/rewriteTo/" in asked.path:
+            assert asked.query["ifGenerationMatch"] == "0", "one that writes over an object deletes it"
+            yield "objects.get"
+    elif asked.method == "DELETE":
+        yield "objects.delete"
+    else:
+        assert asked.method in ("GET", "HEAD"), asked
+        is_json = asked.path.startswith("/storage/v1/")
+        yield "buckets.get" if not rest else "objects.list" if is_json and rest == "o" else "objects.get"
+
+
+AZURE = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/"
+
+
+def azure_rights(requests: Iterable[Asked]) -> set[str]:
+    """Data actions of Azure, by the REST API of its blob service."""
+    return {f"{AZURE}{right}" for asked in requests for right in _of_azure(asked)}
+
+
+def _of_azure(asked: Asked) -> Iterator[str]:
+    assert asked.query.get("comp") in (None, "list", "block", "blocklist"), asked
+    assert asked.query.get("restype") is None or asked.query["comp"] == "list", asked
+    yield {"GET": "read", "HEAD": "read", "PUT": "write", "DELETE": "delete"}[asked.method]
+    if "x-ms-copy-source" in asked.headers:
+        yield "read"

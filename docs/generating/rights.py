@@ -17,7 +17,8 @@ _OF_BUCKETS = frozenset(
     {"s3:GetBucketVersioning", "s3:GetLifecycleConfiguration", "s3:ListBucket", "s3:ListBucketVersions"}
 )
 """Actions on a bucket; all others are on objects."""
-_STORES = {"s3": "S3"}
+_OF_AZURE = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/"
+_STORES = {"s3": "S3", "gcs": "Google Cloud Storage", "azure": "Azure"}
 _INTRO = """# Rights
 
 What each command asks of a store, and so the rights that its account needs. [How to apply them](../how-to/rights.md)
@@ -75,7 +76,33 @@ def _s3(use: Use, rights: Sequence[str]) -> Mapping[str, Any]:
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-_POLICIES = {"s3": _s3}
+def _gcs(use: Use, rights: Sequence[str]) -> Mapping[str, Any]:
+    """A custom role; where it holds is said where it is granted."""
+    return {
+        "title": f"Nessie GC {use.name}",
+        "description": _plain(use.title),
+        "stage": "GA",
+        "includedPermissions": rights,
+    }
+
+
+def _azure(use: Use, rights: Sequence[str]) -> Mapping[str, Any]:
+    """A custom role; its scope is that of its assignment."""
+    return {
+        "Name": f"Nessie GC {use.name}",
+        "IsCustom": True,
+        "Description": _plain(use.title),
+        "Actions": [],
+        "DataActions": [f"{_OF_AZURE}{right}" for right in rights],
+        "AssignableScopes": ["/subscriptions/SUBSCRIPTION/resourceGroups/GROUP"],
+    }
+
+
+def _plain(title: str) -> str:
+    return title.replace("`", "")
+
+
+_POLICIES = {"s3": _s3, "gcs": _gcs, "azure": _azure}
 
 
 def page() -> str:

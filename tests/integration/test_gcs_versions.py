@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from cli_runs import go_home
 from click.testing import CliRunner
+from gcs_versions import gcs_with_versions
 from pyiceberg.catalog import Catalog, load_catalog
 
 from nessie_gc_core.cli.main import cli
 
-TESTS = Path(__file__).parents[2] / "plugins" / "nessie-gc-iceberg-files" / "tests"
 ROWS = pa.table({"n": pa.array([1, 2], pa.int64())})
 HIDE = ("--quarantine", "versions:gs://versions/")
 
@@ -52,7 +49,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
     """A table whose first data file, and a file that nobody knows, are garbage; all are old."""
     home = go_home(tmp_path, monkeypatch)
     uri = f"sqlite:///{tmp_path}/catalog.db"
-    with _gcs().versioned_gcs() as gcs:
+    with gcs_with_versions().versionedgcs_with_versions() as gcs:
         gcs.time = datetime.now(UTC) - timedelta(days=40)
         monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # else gcsfs waits for a service of Google's
         files = {**gcs.properties, "gcs.project-id": "none", "py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}
@@ -70,15 +67,6 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
             gcs.put(f"{orphan}.2", b"left over as well")
             gcs.time = None
             yield Lake(gcs, catalog)
-
-
-def _gcs() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("versioned_gcs", TESTS / "versioned_gcs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[spec.name] = made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
 
 
 def test_s15_garbage_is_hidden_restored_hidden_again_and_purged(lake: Lake) -> None:
