@@ -49,7 +49,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lake]:
     """A table whose first data file, and a file that nobody knows, are garbage; all are old."""
     home = go_home(tmp_path, monkeypatch)
     uri = f"sqlite:///{tmp_path}/catalog.db"
-    with gcs_with_versions().versionedgcs_with_versions() as gcs:
+    with gcs_with_versions().versioned_gcs() as gcs:
         gcs.time = datetime.now(UTC) - timedelta(days=40)
         monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # else gcsfs waits for a service of Google's
         files = {**gcs.properties, "gcs.project-id": "none", "py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -49,9 +48,16 @@ GCS_VERSIONS: dict[str, Callable[[RightsLake], None]] = {
 
 
 @pytest.fixture(scope="module")
-def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
+def without_grpc() -> Iterator[None]:
+    """Else gcsfs waits for a service of Google's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+        yield
+
+
+@pytest.fixture(scope="module")
+def gcs(without_grpc: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
     folder = tmp_path_factory.mktemp("gcs")
-    os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
     with running(GcsServer) as server, recording(server.endpoint) as record, requests.Session() as session:
         objects = f"{server.endpoint}/upload/storage/v1/b/lake/o"
 
@@ -73,9 +79,8 @@ def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
 
 
 @pytest.fixture(scope="module")
-def versions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
+def versions(without_grpc: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
     folder = tmp_path_factory.mktemp("versions")
-    os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
     with gcs_with_versions().versioned_gcs() as server, recording(server.endpoint) as record:
         properties = {**server.properties, **FSSPEC, "gcs.project-id": "none"}
         uri = f"sqlite:///{folder}/catalog.db"
