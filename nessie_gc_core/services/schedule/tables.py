@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nessie_gc_core.model.schedule import MOST_BYTES, TableBytes
+from nessie_gc_core.services.schedule.report_parts import inside, listed, number, parsed, text
 
 MOST_TABLES = 50
 """So many tables of a report are kept by name: the largest ones. The others are one sum."""
@@ -18,12 +18,8 @@ def tables_of(report: str | None) -> list[TableBytes]:
     Garbage is what the run found to be unreferenced, or what expired snapshots alone need. What it deleted itself is
     part of it.
     """
-    try:
-        body = json.loads(report or "{}")
-    except ValueError:
-        return []
     sums: dict[str, tuple[int, int]] = {}
-    for name, garbage, reclaimed in _said(body):
+    for name, garbage, reclaimed in _said(parsed(report)):
         known = sums.get(name, (0, 0))
         sums[name] = known[0] + garbage, known[1] + reclaimed
     ranked = sorted(sums.items(), key=lambda item: (-sum(item[1]), item[0]))
@@ -41,26 +37,26 @@ def tables_of(report: str | None) -> list[TableBytes]:
 
 def _said(body: object) -> Iterator[tuple[str, int, int]]:
     """Names of tables with garbage and reclaimed bytes; without a name: of others."""
-    yield from _grouped(_inside(body, "latest", "by_table"))
-    is_expiry = isinstance(_inside(body, "files_by_kind"), Mapping)
-    deletes = _bytes(_inside(body, "collection", "deleted")) > 0
-    of_expiry = _listed(_inside(body, "tables")) if is_expiry else ()
+    yield from _grouped(inside(body, "latest", "by_table"))
+    is_expiry = isinstance(inside(body, "files_by_kind"), Mapping)
+    deletes = _bytes(inside(body, "collection", "deleted")) > 0
+    of_expiry = listed(inside(body, "tables")) if is_expiry else ()
     for table in of_expiry:
-        size = _bytes(_inside(table, "files"))
+        size = _bytes(inside(table, "files"))
         yield _name(table), size, size if deletes else 0
-    of_sweep = () if is_expiry else (*_listed(_inside(body, "tables")), *_listed(_inside(body, "collection", "tables")))
+    of_sweep = () if is_expiry else (*listed(inside(body, "tables")), *listed(inside(body, "collection", "tables")))
     for table in of_sweep:
         if isinstance(table.get("unreferenced"), Mapping):
-            yield _name(table), _bytes(table["unreferenced"]), _bytes(_inside(table, "deleted"))
+            yield _name(table), _bytes(table["unreferenced"]), _bytes(inside(table, "deleted"))
         elif (reclaimable := table.get("reclaimable_bytes")) is not None:
-            yield _name(table), _number(reclaimable), 0
+            yield _name(table), number(reclaimable), 0
 
 
 def _grouped(by_table: object) -> Iterator[tuple[str, int, int]]:
     """What the report on unreferenced assets says of its latest run."""
-    for group in _listed(_inside(by_table, "groups")):
-        yield _text(group.get("name")), _bytes(group), 0
-    if isinstance(other := _inside(by_table, "other"), Mapping):
+    for group in listed(inside(by_table, "groups")):
+        yield text(group.get("name")), _bytes(group), 0
+    if isinstance(other := inside(by_table, "other"), Mapping):
         yield "", _bytes(other), 0
 
 
@@ -68,28 +64,8 @@ def _name(table: Mapping[str, Any]) -> str:
     """The name of a table, or those of several at one location, or the location."""
     if isinstance(names := table.get("tables"), list) and names:
         return ", ".join(map(str, names))
-    return _text(table.get("table")) or _text(table.get("location"))
-
-
-def _listed(value: object) -> list[Mapping[str, Any]]:
-    """The objects of a list, if it is one."""
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-
-
-def _inside(value: object, *names: str) -> object:
-    """What is inside of objects; ``None`` if it is not."""
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    return text(table.get("table")) or text(table.get("location"))
 
 
 def _bytes(tally: object) -> int:
-    return _number(_inside(tally, "bytes"))
-
-
-def _number(value: object) -> int:
-    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return number(inside(tally, "bytes"))

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.quarantine import Quarantine
 from nessie_gc_core.model.schedule import WENT_WRONG, DayOfRuns, JobRun, ScheduledJob
+from nessie_gc_core.services.schedule.page.assets import AssetSightings, sightings_of
 from nessie_gc_core.services.schedule.page.multiples import MOST_TABLES, TableSeries, multiples
 
 DAYS = 30
@@ -57,6 +58,8 @@ class ScheduleFigures:
     """Those that went wrong, the latest first."""
     tables: Sequence[TableSeries] = ()
     """Those with the most bytes first, and all others together last."""
+    assets: Sequence[AssetSightings] = ()
+    """Unreferenced assets, by job."""
     quarantines: Sequence[Quarantine] = field(default=())
     """What is in quarantine, the next to end first."""
 
@@ -102,15 +105,17 @@ def figures_of(
     since = datetime.combine(first, time(), UTC)
     periods = [*_periods(store.days(schedule, since=first), first, today, 1 if days <= MOST_BARS else 7)]
     tables = store.table_days(schedule, since=first, most=MOST_TABLES)
+    jobs = sorted(store.jobs(schedule), key=lambda job: job.name)
     return ScheduleFigures(
         schedule=schedule,
         now=now,
         days=days,
-        jobs=sorted(store.jobs(schedule), key=lambda job: job.name),
+        jobs=jobs,
         periods=periods,
         latest=[*store.runs(schedule, since=since, limit=MOST_RUNS)],
         bad=[*store.runs(schedule, statuses=WENT_WRONG, since=since, limit=MOST_RUNS)],
         tables=multiples(tables, [period.last for period in periods]),
+        assets=[*sightings_of(store, schedule, jobs)],
         quarantines=sorted(quarantines, key=lambda each: (each.until, each.place)),
     )
 
