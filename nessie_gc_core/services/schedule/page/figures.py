@@ -20,6 +20,12 @@ MOST_BARS = 62
 """More bars than this would be too narrow for a phone: then each stands for a week."""
 MOST_RUNS = 50
 """So many of the latest runs are listed, and as many of those that went wrong."""
+FIRST_RUNS = 10
+"""So many of them are seen at once."""
+MOST_JOBS = 30
+"""So many jobs are listed at once; first of all those that run, are due or went wrong, if there are more."""
+MOST_MORE_JOBS = 500
+"""So many more can be unfolded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +73,29 @@ class ScheduleFigures:
     def is_weekly(self) -> bool:
         """Whether a period is a week."""
         return self.days > MOST_BARS
+
+    @property
+    def listed_jobs(self) -> Sequence[ScheduledJob]:
+        """Those that matter most, by name."""
+        if len(self.jobs) <= MOST_JOBS:
+            return self.jobs
+        return sorted(self._ranked[:MOST_JOBS], key=lambda job: job.name)
+
+    @property
+    def more_jobs(self) -> Sequence[ScheduledJob]:
+        """Those that can be unfolded, by name."""
+        rest = self._ranked[MOST_JOBS:] if len(self.jobs) > MOST_JOBS else []
+        return sorted(rest[:MOST_MORE_JOBS], key=lambda job: job.name)
+
+    @property
+    def _ranked(self) -> list[ScheduledJob]:
+        """Those that went wrong, then those that run or are due, then all others."""
+
+        def rank(job: ScheduledJob) -> tuple[bool, bool, str]:
+            is_quiet = job.run is None and (job.paused or job.next is None or job.next.starts > self.now)
+            return job.outcome not in WENT_WRONG, is_quiet, job.name
+
+        return sorted(self.jobs, key=rank)
 
     @property
     def running(self) -> int:

@@ -10,7 +10,7 @@ from nessie_gc_core.services.pages import page_environment
 from nessie_gc_core.services.schedule import tables
 from nessie_gc_core.services.schedule.history import state_of
 from nessie_gc_core.services.schedule.page import multiples
-from nessie_gc_core.services.schedule.page.figures import MOST_RUNS, ScheduleFigures
+from nessie_gc_core.services.schedule.page.figures import FIRST_RUNS, MOST_RUNS, ScheduleFigures
 
 
 def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
@@ -35,6 +35,7 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
         figures=figures,
         days=figures.days,
         most=MOST_RUNS,
+        first=FIRST_RUNS,
         named=multiples.MOST_TABLES,
         kept=tables.MOST_TABLES,
         width=multiples.WIDTH,

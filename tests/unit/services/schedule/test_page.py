@@ -14,7 +14,7 @@ import pytest
 
 from nessie_gc_core.model.quarantine import HeldState, Quarantine
 from nessie_gc_core.services.schedule.outcome import Outcome
-from nessie_gc_core.services.schedule.page.figures import DAYS, ScheduleFigures, figures_of
+from nessie_gc_core.services.schedule.page.figures import DAYS, MOST_JOBS, MOST_MORE_JOBS, ScheduleFigures, figures_of
 from nessie_gc_core.services.schedule.page.multiples import MOST_TABLES, TableSeries
 from nessie_gc_core.services.schedule.page.render import render_schedule
 
@@ -153,6 +153,22 @@ def swept(**tables: tuple[int, int]) -> Outcome:
         for name, (found, deleted) in tables.items()
     ]
     return Outcome(exit_code=0, report=json.dumps({"tables": said}))
+
+
+def test_of_many_jobs_those_that_went_wrong_come_first_and_others_are_unfolded_or_counted(bench: Bench) -> None:
+    names = [f"job {number:03}" for number in range(MOST_JOBS + MOST_MORE_JOBS + 7)]
+    scheduler = bench.scheduler({name: {"cron": "@daily"} for name in names})
+    bench.runner.outcomes[names[-1]] = [FAILED]
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    figures = figures_of(bench.store, "default", now=bench.clock())
+    assert [*names[: MOST_JOBS - 1], names[-1]] == [job.name for job in figures.listed_jobs]
+    assert names[MOST_JOBS - 1 : MOST_JOBS - 1 + MOST_MORE_JOBS] == [job.name for job in figures.more_jobs]
+    text = " ".join(Seen(render_schedule(figures)).text.split())
+    assert f"{MOST_MORE_JOBS} more jobs" in text
+    assert "7 others: nessie-gc schedule list" in text
+    assert f"Jobs {len(names)} 0 running" in text
 
 
 def test_a_page_says_what_is_due_what_failed_and_what_was_reclaimed(figures: ScheduleFigures) -> None:
