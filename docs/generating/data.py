@@ -8,7 +8,7 @@ from types import ModuleType
 import pyarrow as pa
 
 from generating.text import attribute_docs, code, markdown, table
-from nessie_gc_core.model import live_sets, relations, verdicts
+from nessie_gc_core.model import live_sets, relations, report_format, verdicts
 from nessie_gc_core.services import report
 from nessie_gc_core.services.ending import INTERRUPTED, TERMINATED
 from nessie_gc_core.services.report import GcReport
@@ -44,7 +44,19 @@ def report_page() -> str:
         "# Report\n",
         "`--json` prints one object to standard output, and everything else to standard error. See",
         "[how to read it](../explanation/verdicts-and-reports.md).\n",
+        "## Format\n",
+        f"The first field of each object that `--json` prints is `{report_format.KEY}`: {report_format.FORMAT}.",
+        "That goes for reports of all services, lists and errors. Webhooks have it, and so has the metadata of",
+        f"each Parquet file with outcomes, under the key `{report_format.FILE_KEY.decode()}`. What can change:\n",
+        "- **The number is raised** when a field is removed or renamed, or its type, unit or meaning changes.",
+        "- **It stays** when fields are added, or new names of states, findings and kinds.",
+        "- **In Python** (and in Airflow without `executable`), `to_dict()` has the same fields without `format`.",
+        "- **Texts for people** (`error`, `text`, `reason`, `warnings` and the like) may change at any time.\n",
+        "So read the fields that you need, ignore others, and stop if the number is not the one that you know:",
+        "`jq -e 'if .format == 1 then .deleted.bytes else error end' report.json`.\n",
         "## Fields\n",
+        "These are the fields of a collection, such as `gc`, `mark` and `sweep`;",
+        "[Python](python.md) has the classes of other reports.\n",
         table(("field", "meaning"), fields_of_report()),
         f"\nLists of names end after {report.MAX_NAMES}; `--outcomes-to FILE` lists every file.\n",
         "## Outcomes\n",
@@ -81,7 +93,7 @@ def fields_of_report() -> list[tuple[str, str]]:
         "phases": "Seconds per phase: mark, expand, list (at the same time), subtract, recheck, delete.",
     }
     known = {field.name for field in dataclasses.fields(GcReport)}
-    rows = []
+    rows = [(code(report_format.KEY), "The version of this [format](#format).")]
     for name, value in GcReport().to_dict().items():
         text = texts.get(name, "") if name in known else ""
         rows.append((code(name), " ".join([_MORE.get(name, text), _shape(name, value)]).strip()))

@@ -8,6 +8,7 @@ import traceback
 import click
 
 from nessie_gc_core.cli.command import Session
+from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.text import json_text, shown
 from nessie_gc_core.services.ending import INTERRUPTED, Command, Terminated, failure, in_one_line
 from nessie_gc_core.services.ending import describe as describe_any
@@ -35,5 +36,5 @@ def fail(error: BaseException, session: Session) -> int:
         sys.stderr.write(shown("".join(traceback.format_exception(error)), lines=True))
     click.echo(f"error: {failed.message}", err=True)
     if session.as_json:
-        click.echo(json_text(failed.body))
+        click.echo(json_text(with_format(failed.body)))
     return failed.exit_code

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.text import json_text, shown
 
 PLAIN_WIDTH = 160
@@ -61,15 +62,15 @@ def write_new(path: str | os.PathLike[str], text: str) -> None:
         raise NessieGcError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def print_json(value: object) -> None:
-    """Prints one JSON object."""
-    click.echo(json_text(value, indent=2), file=_result.get())
+def print_json(body: Mapping[str, Any]) -> None:
+    """Prints one JSON object, with the version of its format."""
+    click.echo(json_text(with_format(body), indent=2), file=_result.get())
 
 
 def print_json_stream(head: Mapping[str, Any], arrays: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
-    """Prints one JSON object, whose arrays come as they are read."""
+    """Prints one JSON object, with the version of its format, whose arrays come as they are read."""
     out = _result.get()
-    parts = [f"{json.dumps(key)}: {json_text(value)}" for key, value in head.items()]
+    parts = [f"{json.dumps(key)}: {json_text(value)}" for key, value in with_format(head).items()]
     click.echo("{" + ", ".join(parts), nl=False, file=out)
     for name, rows in arrays.items():
         click.echo(f", {json.dumps(name)}: [", nl=False, file=out)

@@ -27,6 +27,7 @@ from nessie_gc_core.demo.screen import FolderCount, Screen
 from nessie_gc_core.demo.spark import check_requirements, iceberg_session, use_catalog
 from nessie_gc_core.demo.verify import Reading, State, differences, read_states
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.testing.servers import NESSIE_VERSION, NessieServer
 
 
@@ -114,7 +115,7 @@ def run_demo(
         steps = _Steps(lake, uri, engine, program, screen, quarantine=quarantine)
         result = steps.collect_and_compare()
     if as_json:
-        out.print_json(json.dumps(_as_plain(result)))
+        out.print_json(json.dumps(with_format(_as_plain(result))))
     _conclude(result, screen)
     return 1 if result.problems else 0
 

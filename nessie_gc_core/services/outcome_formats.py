@@ -17,11 +17,13 @@ from pyarrow import parquet
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.batches import Row, from_micros, to_batches
 from nessie_gc_core.model.relations import OUTCOMES
+from nessie_gc_core.model.report_format import FILE_KEY, FORMAT
 
 RECORDED = pa.schema(
     [*OUTCOMES, pa.field("live_set_id", pa.string(), nullable=False), pa.field("recorded", pa.int64(), nullable=False)]
 )
 """A row of :data:`OUTCOMES`, the live set that it belongs to, and when it was written."""
+_IN_PARQUET = RECORDED.with_metadata({FILE_KEY: str(FORMAT).encode()})
 NAMES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("location", "path")])
 _BEGINNING = b'{"unit": "'
 """How each of our lines begins."""
@@ -145,7 +147,7 @@ class ParquetParts(OutcomeFormat):
     def write(self, batch: pa.RecordBatch) -> None:
         """Adds rows to the file that is not finished."""
         if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._unfinished, RECORDED)
+            self._writer = parquet.ParquetWriter(self._unfinished, _IN_PARQUET)
         self._writer.write_batch(batch)
 
     def sync(self) -> None:

@@ -27,7 +27,7 @@ def test_the_plugin_with_a_service_brings_a_command_once_it_is_installed(tmp_pat
     lake.commit("new", put(lake.table("db.u", location="memory://warehouse/db/u").append("b.parquet").version))
     history = f"history_file={lake.write_to(tmp_path)}"
     command = ["stale-references", "--older-than", "P30D", "--repository", "memory", "-r", history]
-    expected = {"references": [{"name": "old", "newest": "2020-01-01T00:00:00+00:00"}]}
+    expected = {"format": 1, "references": [{"name": "old", "newest": "2020-01-01T00:00:00+00:00"}]}
     assert expected == json.loads(_run_with(tmp_path / "site", *command, "--json"))
     assert "references: [" in _run_with(tmp_path / "site", *command)
     said = " ".join(_run_with(tmp_path / "site", "stale-references", "--help").split())

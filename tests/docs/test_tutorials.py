@@ -53,7 +53,7 @@ def test_the_store_of_the_package_is_chosen_by_its_name(core: Path, tmp_path: Pa
     plugin = built(EXAMPLES / "nessie-gc-ledger", tmp_path / "wheel")
     command = [sys.executable, "-m", "nessie_gc_core", "list", "--store", "ledger", "--json"]
     done = run([*command, "--store-option", f"file={tmp_path}/live-sets.db"], tmp_path, core, plugin)
-    assert (0, {"live_sets": []}) == (done.returncode, json.loads(done.stdout)), done.stderr
+    assert (0, {"format": 1, "live_sets": []}) == (done.returncode, json.loads(done.stdout)), done.stderr
     assert (tmp_path / "live-sets.db").is_file()
 
 

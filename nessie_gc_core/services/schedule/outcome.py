@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
+from nessie_gc_core.model.report_format import KEY
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import shown
 
@@ -83,6 +84,8 @@ def numbers_of(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """
     found = 0
     for name, value in body.items():
+        if name == KEY:
+            continue
         for key, number in [(name, value), *_inside(name, value)]:
             if isinstance(number, int) and not isinstance(number, bool) and found < MOST_NUMBERS:
                 found += 1

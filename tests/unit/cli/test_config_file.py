@@ -37,7 +37,7 @@ def test_a_file_that_is_not_utf_8_is_named(run: Run, home: Path) -> None:
 
 def test_keys_of_other_commands_do_not_disturb(run: Run, home: Path) -> None:
     (home / "nessie-gc.toml").write_text('default-cutoff = 20\nmin-age = "P2D"\njson = true\n')
-    assert '{\n  "live_sets": []\n}\n' == run("list").stdout
+    assert '{\n  "format": 1,\n  "live_sets": []\n}\n' == run("list").stdout
 
 
 def test_the_environment_names_the_file(run: Run, home: Path) -> None:

@@ -148,6 +148,7 @@ def test_s27_an_option_of_a_connector_that_is_not_understood_is_an_error(run: Ru
 def test_it_is_told_as_json_too(run: Run, home: Path) -> None:
     result = json.loads(run("init", "--allow", "s3://a/", "--json").stdout)
     expected = {
+        "format": 1,
         "file": "nessie-gc.toml",
         "written": ["allow"],
         "left_out": {},

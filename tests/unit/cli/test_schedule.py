@@ -90,7 +90,7 @@ def test_of_several_jobs_of_which_one_is_unknown_none_is_changed(run: Run, comma
 def test_nothing_runs_before_it_is_due(run: Run) -> None:
     ran = run("schedule", "run", "--once")
     assert (0, "nothing was run: nothing is due\n") == (ran.exit_code, ran.stdout)
-    assert {"runs": [], "exit_code": 0} == json.loads(run("schedule", "run", "--once", "--json").stdout)
+    assert {"format": 1, "runs": [], "exit_code": 0} == json.loads(run("schedule", "run", "--once", "--json").stdout)
 
 
 def test_history_shows_runs_and_one_with_its_report(run: Run) -> None:

@@ -91,7 +91,7 @@ def invoke(program: Program, *arguments: str, env: dict[str, str] | None = None)
 def test_a_service_of_a_plugin_is_a_command(program: Program, lake: MemoryLake) -> None:
     lake.branch("dev", "main")
     code, printed = invoke(program, "count-references", "--repository", "memory", "--order", "down", "--json")
-    assert (0, {"references": 2, "names": ["main", "dev"], "exit_code": 0}) == (code, json.loads(printed))
+    assert (0, {"format": 1, "references": 2, "names": ["main", "dev"], "exit_code": 0}) == (code, json.loads(printed))
 
 
 def test_it_has_its_alias_its_short_flags_its_variables_and_its_exit_code(program: Program, lake: MemoryLake) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
+from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.services.schedule.history import plain_run
 
@@ -24,7 +25,7 @@ _PAUSES_SECONDS = (1.0, 5.0, 0.0)
 
 
 class Webhook:
-    """Posts ``{"schedule": …, "text": …, "run": {…}}`` to an address, which may be a secret and is never shown."""
+    """Posts ``{"format": 1, "schedule": …, "text": …, "run": {…}}`` to an address, which may be a secret."""
 
     name = "the webhook"
 
@@ -52,7 +53,7 @@ class Webhook:
             return
         why = f": {run.error}" if run.error else ""
         text = f"Nessie GC: {run.job} {run.status.value}{why}"
-        body = {"schedule": self._schedule, "text": text, "run": plain_run(run)}
+        body = with_format({"schedule": self._schedule, "text": text, "run": plain_run(run)})
         reason = ""
         for pause in _PAUSES_SECONDS:
             reason = self._post(json.dumps(body).encode())

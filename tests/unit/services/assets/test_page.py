@@ -284,7 +284,7 @@ def test_the_command_prints_one_json_object(shown: AssetLake, tmp_path: Path) ->
     found = json.loads(result.stdout)
     expected = shown.show(table=f"{CATALOG}.gc.assets").figures.to_dict()
     assert {**expected, "table": f"{shown.lake.name}.gc.assets"} == {
-        name: value for name, value in found.items() if name not in ("page", "plots", "exit_code")
+        name: value for name, value in found.items() if name not in ("format", "page", "plots", "exit_code")
     }
     assert (str(page), 6, 0) == (found["page"], len(found["plots"]), found["exit_code"])
     assert {"files": 3, "bytes": 3 * 1024**3 + 200} == {name: found["latest"][name] for name in ("files", "bytes")}
