@@ -22,16 +22,18 @@ ENTRIES = {"nessie-gc-core": "nessie_gc_core.cli.main, nessie_gc_core.api"}
 """What a program imports, where it is not the package of the distribution."""
 COMES_WITH = {
     "airflow": "apache_airflow",
+    "attr": "attrs",
     "azure": "adlfs",
     "botocore": "boto3",
     "google": "gcsfs",
     "markupsafe": "jinja2",
+    "openlineage": "openlineage_python",
     "py4j": "pyspark",
 }
 """Imported modules that are part of what a declared requirement promises."""
 OPTIONAL = {
-    "adlfs", "boto3", "botocore", "duckdb", "fsspec", "gcsfs", "jinja2", "matplotlib", "obstore", "paramiko",
-    "prometheus_client", "psycopg", "pymysql", "pyspark", "pytest", "s3fs",
+    "adlfs", "boto3", "botocore", "duckdb", "fsspec", "gcsfs", "jinja2", "matplotlib", "obstore", "openlineage",
+    "paramiko", "prometheus_client", "psycopg", "pymysql", "pyspark", "pytest", "s3fs",
 }  # fmt: skip
 """What only an extra of some distribution brings. PyArrow itself loads pandas where it is installed."""
 

@@ -49,6 +49,12 @@ class ScheduleSettings(ConnectorOptions):
         None, minimum=0, maximum=65_535, help="Serve metrics for Prometheus at this port; 0: any (default: none)."
     )
     metrics_host: str = option("127.0.0.1", help="Address of this machine at which metrics are served.")
+    lineage: bool = option(
+        False,
+        help="Send OpenLineage events of runs that delete or rewrite, as the settings of its own client say "
+        "(openlineage.yml, OPENLINEAGE_URL).",
+    )
+    lineage_namespace: str = option("nessie-gc", help="Namespace of the jobs in OpenLineage.")
     page_port: int | None = option(
         None, minimum=0, maximum=65_535, help="Serve the page of the schedule at this port; 0: any (default: none)."
     )

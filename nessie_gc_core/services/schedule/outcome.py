@@ -58,11 +58,7 @@ class Outcome:
 
     def body(self) -> Mapping[str, Any]:
         """The report as an object; empty if there is none."""
-        try:
-            found = json.loads(self.report or "{}")
-        except ValueError:
-            return {}
-        return found if isinstance(found, dict) else {}
+        return body_of(self.report)
 
     def _why(self, body: Mapping[str, Any]) -> str:
         if isinstance(body.get("error"), str):
@@ -75,6 +71,15 @@ class Outcome:
         parts += [f"{count:,} failed"] if isinstance(count, int) and count else []
         said = ", ".join(parts) or ("see its report" if body else "see its log")
         return f"exit code {self.exit_code}: {said}"
+
+
+def body_of(report: str | None) -> Mapping[str, Any]:
+    """A report as an object; empty if there is none."""
+    try:
+        found = json.loads(report or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def numbers_of(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

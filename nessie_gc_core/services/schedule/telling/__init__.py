@@ -1,1 +1,1 @@
-"""Who is told of runs: a webhook, and metrics for Prometheus."""
+"""Who is told of runs: a webhook, metrics for Prometheus, and OpenLineage."""

@@ -28,11 +28,14 @@ class Listener(Protocol):
     def name(self) -> str:
         """What errors call it."""
 
+    def part_of(self, run: JobRun) -> str | None:
+        """What it needs of the report of a run that has ended, which is asked before it is told; ``None``: nothing."""
+
     def started(self, run: JobRun) -> None:
         """A run starts."""
 
     def ended(self, run: JobRun) -> None:
-        """A run has ended, or was skipped."""
+        """A run has ended, or was skipped; its report is what :meth:`part_of` said."""
 
     def close(self) -> None:
         """No more runs come."""
@@ -50,10 +53,9 @@ class Listeners:
             teller.tell(lambda listener: listener.started(run), run)
 
     def ended(self, run: JobRun) -> None:
-        """Tells all of them that a run has ended; its report is not for them."""
-        run = replace(run, report=None)
+        """Tells all of them that a run has ended; of its report, they keep no more than they need."""
         for teller in self._tellers:
-            teller.tell(lambda listener: listener.ended(run), run)
+            teller.tell_end(run)
 
     def close(self, *, seconds: float) -> None:
         """Lets them be told of what they have not heard yet, and waits for that, but no longer than this in all."""
@@ -75,6 +77,15 @@ class _Teller:
             self._waiting.put_nowait(call)
         except queue.Full:
             log.error("%s is not told of the run %s of %s: too many wait already", self._listener.name, run.id, run.job)
+
+    def tell_end(self, run: JobRun) -> None:
+        try:
+            part = self._listener.part_of(run)
+        except Exception as error:  # noqa: BLE001 - whatever a listener raises, the schedule goes on
+            self._say(error)
+            part = None
+        ended = replace(run, report=part)
+        self.tell(lambda listener: listener.ended(ended), ended)
 
     def close(self) -> None:
         try:

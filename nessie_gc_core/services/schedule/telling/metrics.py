@@ -105,6 +105,9 @@ class Metrics:
         self._pushes_to = gateway
 
     # ---- as a listener ----------------------------------------------------------------------------------
+    def part_of(self, run: JobRun) -> None:
+        """Needs no report."""
+
     def started(self, run: JobRun) -> None:
         """Nothing changes that the store does not know."""
 

@@ -32,6 +32,8 @@ def listeners_of(definition: ScheduleDefinition, store: ScheduleStore, *, now: d
     settings, found = definition.settings, list[Listener]()
     if settings.webhook is not None:
         found.append(Webhook(settings.webhook, schedule=definition.name, statuses=_statuses(settings)))
+    if settings.lineage:
+        found.append(_lineage(definition))
     serves = settings.metrics_port is not None and not once
     if serves or settings.metrics_push is not None:
         metrics = Metrics(definition.name, store)
@@ -43,6 +45,16 @@ def listeners_of(definition: ScheduleDefinition, store: ScheduleStore, *, now: d
             metrics.push_at_the_end(settings.metrics_push)
         found.append(metrics)
     return Listeners(found)
+
+
+def _lineage(definition: ScheduleDefinition) -> Listener:
+    try:
+        from nessie_gc_core.services.schedule.telling.lineage import Lineage
+    except ImportError as error:
+        raise ConfigurationError(
+            "`lineage` needs the extra `lineage`: pip install 'nessie-gc-core[lineage]'"
+        ) from error
+    return Lineage(definition.name, namespace=definition.settings.lineage_namespace)
 
 
 def _statuses(settings: ScheduleSettings) -> list[RunStatus]:

@@ -40,6 +40,9 @@ class Webhook:
         self._schedule = schedule
         self._statuses = frozenset(statuses)
 
+    def part_of(self, run: JobRun) -> None:
+        """Needs no report."""
+
     def started(self, run: JobRun) -> None:
         """Posts nothing."""
 

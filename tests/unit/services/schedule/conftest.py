@@ -1,12 +1,13 @@
-"""A schedule in memory, a clock that is set by hand, and runs that do nothing but end as they are told."""
+"""A schedule in memory, a clock set by hand, runs that end as they are told, and a server that is told of them."""
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -20,7 +21,9 @@ from nessie_gc_core.services.schedule.conduct import Patience
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.scheduler import Scheduler
+from nessie_gc_core.services.schedule.telling import webhook
 from nessie_gc_core.services.schedule.telling.listeners import Listeners
+from nessie_gc_core.services.schedule.telling.settings import listeners_of
 
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
 """A Monday."""
@@ -114,6 +117,9 @@ class Bench:
     # ---- as a listener ----------------------------------------------------------------------------------
     name = "the bench"
 
+    def part_of(self, run: JobRun) -> None:
+        """Needs no report."""
+
     def started(self, run: JobRun) -> None:
         """Is in the runner already."""
 
@@ -139,3 +145,61 @@ class Bench:
 @pytest.fixture
 def bench() -> Bench:
     return Bench(MemoryScheduleStore.from_options({}))
+
+
+# ---- who is told ----------------------------------------------------------------------------------------
+DAILY = {"nightly": {"cron": "@daily"}}
+
+
+@dataclass
+class Receiver:
+    """An HTTP server on loopback that keeps what it is sent."""
+
+    address: str = ""
+    status: int = 200
+    bodies: list[tuple[str, bytes]] = field(default_factory=list)
+    hangs: threading.Event = field(default_factory=threading.Event)
+    """It answers nothing as long as this is set."""
+    go_on: threading.Event = field(default_factory=threading.Event)
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    found = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if found.hangs.is_set():
+                found.go_on.wait(30)
+            found.bodies.append((self.path, body))
+            self.send_response(found.status)
+            self.send_header("Location", f"{found.address}/login")
+            self.end_headers()
+
+        def do_PUT(self) -> None:
+            self.do_POST()
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    monkeypatch.setattr(webhook, "_PAUSES_SECONDS", (0, 0, 0))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        found.address = f"http://127.0.0.1:{server.server_port}"
+        yield found
+        found.go_on.set()
+        server.shutdown()
+        thread.join()
+
+
+def run_with(bench: Bench, *outcomes: Outcome, once: bool = False, job: Any = None, **settings: Any) -> None:
+    """Runs a job that is due, and tells all who are to be told."""
+    scheduler = bench.scheduler({"nightly": {**DAILY["nightly"], **(job or {})}}, **settings)
+    scheduler.listeners = listeners_of(scheduler.definition, bench.store, now=bench.clock(), once=once)
+    bench.runner.outcomes["nightly"] = list(outcomes)
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    scheduler.listeners.close(seconds=20)

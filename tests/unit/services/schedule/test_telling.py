@@ -3,80 +3,20 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_core.services.schedule.outcome import Outcome
-from nessie_gc_core.services.schedule.telling import listeners, webhook
+from nessie_gc_core.services.schedule.telling import listeners
 from nessie_gc_core.services.schedule.telling.metrics import Metrics
 from nessie_gc_core.services.schedule.telling.settings import listeners_of
 
-from .conftest import FAILED, Bench
-
-DAILY = {"nightly": {"cron": "@daily"}}
-
-
-@dataclass
-class Receiver:
-    """An HTTP server on loopback that keeps what it is sent."""
-
-    address: str = ""
-    status: int = 200
-    bodies: list[tuple[str, bytes]] = field(default_factory=list)
-    hangs: threading.Event = field(default_factory=threading.Event)
-    """It answers nothing as long as this is set."""
-    go_on: threading.Event = field(default_factory=threading.Event)
-
-
-@pytest.fixture
-def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    found = Receiver()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if found.hangs.is_set():
-                found.go_on.wait(30)
-            found.bodies.append((self.path, body))
-            self.send_response(found.status)
-            self.send_header("Location", f"{found.address}/login")
-            self.end_headers()
-
-        def do_PUT(self) -> None:
-            self.do_POST()
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    monkeypatch.setattr(webhook, "_PAUSES_SECONDS", (0, 0, 0))
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        found.address = f"http://127.0.0.1:{server.server_port}"
-        yield found
-        found.go_on.set()
-        server.shutdown()
-        thread.join()
-
-
-def run_with(bench: Bench, *outcomes: Outcome, once: bool = False, **settings: Any) -> None:
-    """Runs a job that is due, and tells all who are to be told."""
-    scheduler = bench.scheduler(DAILY, **settings)
-    scheduler.listeners = listeners_of(scheduler.definition, bench.store, now=bench.clock(), once=once)
-    bench.runner.outcomes["nightly"] = list(outcomes)
-    scheduler.define()
-    bench.clock.pass_(days=1)
-    scheduler.run_due()
-    scheduler.listeners.close(seconds=20)
+from .conftest import DAILY, FAILED, Bench, Receiver, run_with
 
 
 # ---- webhook --------------------------------------------------------------------------------------------

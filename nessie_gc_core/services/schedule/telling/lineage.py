@@ -1,0 +1,164 @@
+"""OpenLineage: events of runs that delete or rewrite, sent by the library's own client as its own settings say."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from importlib.metadata import version
+from typing import Any
+
+import attr
+from openlineage.client import OpenLineageClient
+from openlineage.client.event_v2 import Job, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.facet_v2 import (
+    DatasetFacet,
+    OutputDatasetFacet,
+    RunFacet,
+    job_type_job,
+    output_statistics_output_dataset,
+    symlinks_dataset,
+)
+
+from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.services.schedule.outcome import body_of
+from nessie_gc_core.services.schedule.telling.changed_tables import ChangedTable, Changes
+
+PRODUCER = f"urn:nessie-gc:{version('nessie-gc-core')}"
+SCHEMAS = "urn:nessie-gc:openlineage:1"
+"""The id of the schema of our own facets (``docs/reference/openlineage.json``)."""
+FACET = "nessieGc"
+"""The name of our own facets."""
+SERVICES = frozenset(
+    {
+        "gc", "sweep", "expire", "deferred-deletes", "delete-unreferenced", "expire-snapshots", "remove-orphan-files",
+        "compact", "rewrite-manifests", "purge",
+    }
+)  # fmt: skip
+"""Services that delete or rewrite, by all their names."""
+_CLOSE_SECONDS = 10.0
+_ENDS = {
+    RunStatus.SUCCEEDED: RunState.COMPLETE,
+    RunStatus.NOT_DUE: RunState.COMPLETE,
+    RunStatus.FAILED: RunState.FAIL,
+    RunStatus.TIMED_OUT: RunState.ABORT,
+    RunStatus.INTERRUPTED: RunState.ABORT,
+}
+"""The event of each status; a run that was skipped has not begun."""
+
+
+@attr.define
+class NessieGcRunFacet(RunFacet):
+    """How a run ended, and the numbers of its report."""
+
+    service: str
+    schedule: str
+    attempt: int
+    status: str
+    exitCode: int | None = None  # noqa: N815 - names of OpenLineage
+    dryRun: bool = False  # noqa: N815
+    numbers: dict[str, int] = attr.field(factory=dict)
+    datasetsLeftOut: int = 0  # noqa: N815
+
+    @staticmethod
+    def _get_schema() -> str:
+        return f"{SCHEMAS}#/$defs/NessieGcRunFacet"
+
+
+@attr.define
+class NessieGcOutputDatasetFacet(OutputDatasetFacet):
+    """What was deleted of a table."""
+
+    deletedFiles: int  # noqa: N815
+    deletedBytes: int  # noqa: N815
+    expiredSnapshots: int = 0  # noqa: N815
+
+    @staticmethod
+    def _get_schema() -> str:
+        return f"{SCHEMAS}#/$defs/NessieGcOutputDatasetFacet"
+
+
+class Lineage:
+    """Sends START, and COMPLETE, FAIL or ABORT, for each run of a service that deletes or rewrites."""
+
+    name = "OpenLineage"
+
+    def __init__(self, schedule: str, *, namespace: str) -> None:
+        """Takes the schedule, and the namespace of its jobs.
+
+        Raises:
+            ConfigurationError: the settings of the client are wrong.
+        """
+        self._schedule, self._namespace = schedule, namespace
+        try:
+            self._client = OpenLineageClient()
+        except Exception as error:  # noqa: BLE001 - whatever its libraries raise; their texts may show what is secret
+            raise ConfigurationError(
+                f"the configuration of OpenLineage (openlineage.yml, OPENLINEAGE_...) is wrong: {type(error).__name__}"
+            ) from None
+
+    def part_of(self, run: JobRun) -> str | None:
+        """The tables that it changed."""
+        return Changes.of(body_of(run.report)).text() if run.service in SERVICES and run.report else None
+
+    def started(self, run: JobRun) -> None:
+        """Sends START."""
+        if run.service in SERVICES:
+            self._emit(run, RunState.START, run.started, Changes())
+
+    def ended(self, run: JobRun) -> None:
+        """Sends how it ended."""
+        if run.service in SERVICES and run.status in _ENDS:
+            assert run.ended is not None
+            self._emit(run, _ENDS[run.status], run.ended, Changes.read(run.report))
+
+    def close(self) -> None:
+        """Waits for transports that send later."""
+        self._client.close(_CLOSE_SECONDS)
+
+    def _emit(self, run: JobRun, state: RunState, at: datetime, changes: Changes) -> None:
+        facet = NessieGcRunFacet(
+            producer=PRODUCER,
+            service=run.service,
+            schedule=self._schedule,
+            attempt=run.occasion.attempt,
+            status=run.status.value,
+            exitCode=run.exit_code,
+            dryRun=changes.dry_run,
+            numbers=dict(run.numbers),
+            datasetsLeftOut=changes.left_out,
+        )
+        kind = job_type_job.JobTypeJobFacet(
+            processingType="BATCH", integration="NESSIE_GC", jobType="JOB", producer=PRODUCER
+        )
+        event = RunEvent(
+            eventType=state,
+            eventTime=at.isoformat(),
+            run=Run(runId=str(run.id), facets={FACET: facet}),
+            job=Job(namespace=self._namespace, name=f"{self._schedule}.{run.job}", facets={"jobType": kind}),
+            inputs=[],
+            outputs=[_dataset(table) for table in changes.tables],
+            producer=PRODUCER,
+        )
+        self._client.emit(event)
+
+
+def _dataset(table: ChangedTable) -> OutputDataset:
+    facets: dict[str, DatasetFacet] = {}
+    if table.tables:
+        identifiers = [symlinks_dataset.Identifier(table.namespace, name, "TABLE") for name in table.tables]
+        facets["symlinks"] = symlinks_dataset.SymlinksDatasetFacet(identifiers=identifiers, producer=PRODUCER)
+    deleted: dict[str, Any] = {
+        "deletedFiles": table.deleted_files,
+        "deletedBytes": table.deleted_bytes,
+        "expiredSnapshots": table.snapshots,
+    }
+    written: dict[str, OutputDatasetFacet] = {FACET: NessieGcOutputDatasetFacet(**deleted, producer=PRODUCER)}
+    if table.written_files is not None:
+        written["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+            size=table.written_bytes, fileCount=table.written_files, producer=PRODUCER
+        )
+    return OutputDataset(namespace=table.namespace, name=table.name, facets=facets, outputFacets=written)
+
+
+logging.getLogger("openlineage.client.transport.http").setLevel(logging.WARNING)  # else it may show addresses
