@@ -136,8 +136,10 @@ def list_(call: Call) -> int:
     now = utc_now()
     with open_schedule(call) as opened:
         jobs = known_jobs(opened.store, opened.definition, now)
+        lost = {run.id for run in opened.store.lost_runs(opened.name)}
     if call.session.as_json:
-        print_json({"schedule": opened.name, "jobs": [{**plain_job(job), "state": state_of(job, now)} for job in jobs]})
+        plain = [{**plain_job(job), "state": state_of(job, now, lost)} for job in jobs]
+        print_json({"schedule": opened.name, "jobs": plain})
         return 0
     table = plain_table("job", "service", "when", "next", "state", "last run")
     for job in jobs:
@@ -146,7 +148,7 @@ def list_(call: Call) -> int:
             job.service,
             Cell(shown(job.timing)),
             shown_time(job.next.starts, call.zone()) if job.next is not None else "never",
-            state_of(job, now),
+            state_of(job, now, lost),
             job.outcome.value if job.outcome is not None else "",
         )
     print_table(table)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
 
 
-def state_of(job: ScheduledJob, now: datetime) -> str:
-    """What a job does now, in a word or three."""
+def state_of(job: ScheduledJob, now: datetime, lost: Collection[UUID] = ()) -> str:
+    """What a job does now, in a word or three.
+
+    Args:
+        job: the job.
+        now: the current time.
+        lost: the runs whose leases have expired, so that the next scheduler begins them again.
+    """
+    if job.run in lost:
+        return "lost, then paused" if job.paused else "lost"
     if job.run is not None:
         return "running, then paused" if job.paused else "running"
     if job.paused:

@@ -87,6 +87,19 @@ def test_of_several_jobs_of_which_one_is_unknown_none_is_changed(run: Run, comma
     assert "waiting" in run("schedule", "list").stdout.splitlines()[2]
 
 
+@pytest.mark.parametrize(("lease", "state"), [(timedelta(hours=1), "running"), (timedelta(0), "lost")])
+def test_a_run_whose_lease_has_expired_is_listed_as_lost(run: Run, lease: timedelta, state: str) -> None:
+    run("schedule", "trigger", "often")  # the store knows the job
+    with JdbcScheduleStore.from_options({"url": "sqlite:///schedule.db"}) as store:
+        (job,) = store.jobs("default")
+        assert job.next is not None
+        going = {"id": uuid4(), "job": "often", "service": "health", "status": RunStatus.RUNNING, "started": NOW}
+        assert store.start_run("default", JobRun(occasion=job.next, **going), then=job.next, lease=lease)  # type: ignore[arg-type]
+    body = json.loads(run("schedule", "list", "--json").stdout)
+    assert ["waiting", state] == [job["state"] for job in body["jobs"]]
+    assert state == run("schedule", "list").stdout.splitlines()[2].split()[-1]
+
+
 def test_nothing_runs_before_it_is_due(run: Run) -> None:
     ran = run("schedule", "run", "--once")
     assert (0, "nothing was run: nothing is due\n") == (ran.exit_code, ran.stdout)
