@@ -36,6 +36,7 @@ from nessie_gc_core.services.schedule.page.figures import figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
 from nessie_gc_core.services.schedule.scheduler import Scheduler
 from nessie_gc_core.services.schedule.telling.listeners import LISTENERS_SECONDS, Listeners
+from nessie_gc_core.services.schedule.telling.metrics import Metrics
 from nessie_gc_core.services.schedule.telling.settings import listeners_of
 
 if TYPE_CHECKING:
@@ -250,6 +251,16 @@ class Schedule(Closing):
             days = self._opened.definition.settings.page_days
             figures = figures_of(self._opened.store, self.name, now=self._clock(), days=days, quarantines=held)
             return render_schedule(figures, time_zone)
+
+    def metrics(self) -> str:
+        """The metrics of jobs and of their last runs, as Prometheus reads them.
+
+        Raises:
+            ConfigurationError: the extra ``metrics`` is not installed.
+        """
+        metrics = Metrics(self.name, self._opened.store)
+        metrics.remember(self._clock())
+        return metrics.text()
 
     # ---- what is asked ------------------------------------------------------------------------------------
     def trigger(self, *jobs: str) -> None:

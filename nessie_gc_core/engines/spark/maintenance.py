@@ -70,6 +70,8 @@ class SparkMaintenance(Maintenance):
             raise ConfigurationError(
                 "Iceberg is missing in the Spark session; add its runtime with `spark_conf` spark.jars.packages"
             )
+        # Spark looks for the catalog's properties in the active session, and a thread of its own has none.
+        self._jvm.org.apache.spark.sql.SparkSession.setActiveSession(self._session)
         with Refusals(f"open the catalog {shown!r}"):
             self._catalog: Any = self._session.sessionState().catalogManager().catalog(catalog)
             if not self._catalog.getClass().getName().startswith(_PACKAGE):

@@ -231,6 +231,14 @@ def test_the_page_shows_the_runs_by_the_given_clock(schedule: Schedule, clock: C
     assert f"{clock.now:%Y-%m-%d %H:%M}" in schedule.page()
 
 
+def test_the_metrics_tell_the_last_runs(schedule: Schedule, clock: Clock) -> None:
+    schedule.run_once()
+    clock.pass_(days=1)
+    schedule.run_once()
+    number = 'number="deleted.files",schedule="default",service="gc"} 7.0'
+    assert f'nessie_gc_last_run_number{{job="collect",{number}' in schedule.metrics()
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -79,6 +79,12 @@ class Metrics:
                 self._ended.labels(*self._of(run), run.status.value).set(run.ended.timestamp())
                 seen.add((run.job, run.status))
 
+    def text(self) -> str:
+        """All of them, as Prometheus reads them."""
+        from prometheus_client import generate_latest
+
+        return generate_latest(self.registry).decode()
+
     def serve(self, host: str, port: int) -> int:
         """Serves them at ``/metrics``, until the process ends; returns the port.
 

@@ -1,0 +1,146 @@
+"""A small lake in a folder, whose writers live in simulated time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+
+CATALOG = "prod"
+TABLES = ("shop.orders", "shop.customers", "logs.events", "raw.landing")
+_TIMES = ("timestamp-ms", "last-updated-ms")
+
+
+class Lake:
+    """Tables of an SQL catalog. Each writer commits once a day; branches and tables come and go."""
+
+    def __init__(self, folder: Path) -> None:
+        """Makes the catalog with its tables.
+
+        Args:
+            folder: an empty folder.
+        """
+        self.folder = folder
+        self.warehouse = folder / "warehouse"
+        self.warehouse.mkdir(parents=True)
+        self.catalog = SqlCatalog(CATALOG, uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{self.warehouse}")
+        for namespace in ("shop", "logs", "raw", "ops"):
+            self.catalog.create_namespace(namespace)
+        for name in TABLES:
+            self.catalog.create_table(name, schema=_rows(0).schema)
+        self.rows: dict[int, int] = {}
+        """How many rows each snapshot has that a writer made, by its id."""
+
+    # ---- a day of the writers -----------------------------------------------------------------------------
+    def write(self, day: int) -> None:
+        """Commits what the writers of a day commit, and leaves what they leave."""
+        for name in TABLES:
+            table = self._table(name)
+            if name == "shop.customers" and day > 0:
+                table.overwrite(_rows(day))
+            else:
+                table.append(_rows(day))
+            self._remember(table)
+            self._leave_failed_write(table, day)
+        self._try_on_branch(day)
+        self._stage(day)
+
+    def _try_on_branch(self, day: int) -> None:
+        """Somebody tries something on a branch of the day, and deletes that of two days before."""
+        orders = self._table("shop.orders")
+        head = orders.current_snapshot()
+        assert head is not None
+        orders.manage_snapshots().create_branch(head.snapshot_id, f"trial-{day}").commit()
+        orders.append(_rows(day), branch=f"trial-{day}")
+        self._remember(orders)
+        if f"trial-{day - 2}" in orders.refs():
+            orders.manage_snapshots().remove_branch(f"trial-{day - 2}").commit()
+
+    def _stage(self, day: int) -> None:
+        """A job makes a table for itself, and drops that of the day before without its files."""
+        self.catalog.create_table(f"shop.staging_{day}", schema=_rows(0).schema).append(_rows(day))
+        try:
+            self.catalog.drop_table(f"shop.staging_{day - 1}")
+        except NoSuchTableError:
+            assert day == 0
+
+    def _leave_failed_write(self, table: Table, day: int) -> None:
+        """Leaves a data file that was written, and never committed."""
+        data = Path(table.location().removeprefix("file://")) / "data"
+        shutil.copyfile(min(data.glob("*.parquet")), data / f"failed-{day}.parquet")
+
+    def _table(self, name: str) -> Table:
+        return self.catalog.load_table(name)
+
+    def _remember(self, table: Table) -> None:
+        """Remembers how many rows the snapshots have that are new."""
+        table.refresh()
+        for snapshot in table.snapshots():
+            if snapshot.snapshot_id not in self.rows:
+                self.rows[snapshot.snapshot_id] = table.scan(snapshot_id=snapshot.snapshot_id).count()
+
+    # ---- time ---------------------------------------------------------------------------------------------
+    def date(self, now: datetime) -> None:
+        """Dates back what was written since: files, and the times that metadata files say.
+
+        Writers and services stamp what they write with the clock of the machine, which is ahead of the simulated one.
+        """
+        for path in self.files():
+            if path.stat().st_mtime > now.timestamp():
+                if path.name.endswith(".metadata.json"):
+                    _date_metadata(path, int(now.timestamp() * 1000))
+                os.utime(path, (now.timestamp(), now.timestamp()))
+
+    def files(self) -> Iterator[Path]:
+        """All files of the warehouse."""
+        return (path for path in self.warehouse.rglob("*") if path.is_file())
+
+    # ---- proof ----------------------------------------------------------------------------------------------
+    def problems(self) -> Iterator[str]:
+        """Reads every snapshot that a table lists, and says what is not as it was written."""
+        for namespace in self.catalog.list_namespaces():
+            for identifier in self.catalog.list_tables(namespace):
+                table = self.catalog.load_table(identifier)
+                for snapshot in table.snapshots():
+                    yield from self._problems_of(table, snapshot.snapshot_id)
+
+    def _problems_of(self, table: Table, snapshot: int) -> Iterator[str]:
+        name = ".".join(table.name())
+        try:
+            rows = table.scan(snapshot_id=snapshot).to_arrow().num_rows
+        except OSError as error:
+            yield f"{name}: the snapshot {snapshot} cannot be read: {error}"
+            return
+        if rows != self.rows.get(snapshot, rows):
+            yield f"{name}: the snapshot {snapshot} has {rows} rows and not {self.rows[snapshot]}"
+
+    def garbage(self, older_than: datetime) -> list[Path]:
+        """What failed writers left before a time and is still there."""
+        return [
+            path for path in self.files() if "failed-" in path.name and path.stat().st_mtime < older_than.timestamp()
+        ]
+
+
+def _rows(day: int) -> pa.Table:
+    ids = list(range(day * 100, day * 100 + 100))
+    return pa.table({"id": pa.array(ids, pa.int64()), "day": pa.array([day] * 100, pa.int64())})
+
+
+def _date_metadata(path: Path, now: int) -> None:
+    def dated(value: Any) -> Any:
+        if isinstance(value, list):
+            return [dated(inner) for inner in value]
+        if not isinstance(value, dict):
+            return value
+        return {key: min(inner, now) if key in _TIMES else dated(inner) for key, inner in value.items()}
+
+    path.write_text(json.dumps(dated(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")

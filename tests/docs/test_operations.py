@@ -1,0 +1,52 @@
+"""The example of operations: a few days of its simulated month, and all services on one schedule."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from docs.pages import ROOT
+from thoroughness import THOROUGH
+
+from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+
+OPERATIONS = ROOT / "examples" / "operations"
+README = (OPERATIONS / "README.md").read_text(encoding="utf-8")
+DAYS = 30 if THOROUGH else 2
+MONDAY = "2026-03-09"
+
+
+def definition() -> ScheduleDefinition:
+    file = OPERATIONS / "nessie-gc.toml"
+    return ScheduleDefinition.read(tomllib.loads(file.read_text(encoding="utf-8"))["schedule"], file=str(file))
+
+
+def test_each_service_is_a_job_or_the_page_says_why_not() -> None:
+    jobs, left_out = README.split("What is not here, and why:")
+    scheduled = {job.service for job in definition().jobs.values()}
+    excused = set(re.findall(r"^- `([a-z-]+)`", left_out, re.MULTILINE))
+    assert {*installed().services.by_name(), "prune"} == scheduled | excused
+    assert not scheduled & excused
+    for job in definition().jobs.values():
+        assert re.search(rf"^\| .*`{job.name}`.* \| .*`{job.service}`", jobs, re.MULTILINE), job.name
+
+
+@pytest.mark.timeout(1800)
+def test_days_pass_in_which_all_garbage_goes_and_nothing_else(tmp_path: Path) -> None:
+    command = [sys.executable, str(OPERATIONS / "simulate.py"), "--days", str(DAYS), "--until", MONDAY]
+    done = subprocess.run([*command, "--folder", str(tmp_path / "lake")], capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stdout + done.stderr
+    assert done.stdout.endswith("every snapshot that a table lists can be read, and has the rows that it had\n")
+    ran = dict(re.findall(r"^([a-z-]+) .* (\d+) SUCCEEDED", done.stdout, re.MULTILINE))
+    assert str(DAYS) == ran["expire"]
+    assert {"health", "tags", "collect", "mark", "sweep", "deferred", "identify", "delete-seen", "purge"} <= ran.keys()
+    assert re.search(r"^deferred .* [1-9]\d* +[1-9][\d,]*$", done.stdout, re.MULTILINE)
+    page = (tmp_path / "lake/page.html").read_text(encoding="utf-8")
+    assert all(job in page for job in ran)
+    metrics = (tmp_path / "lake/metrics.txt").read_text(encoding="utf-8")
+    assert 'nessie_gc_last_run_timestamp_seconds{job="expire",schedule="operations"' in metrics
