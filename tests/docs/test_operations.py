@@ -13,7 +13,6 @@ from docs.pages import ROOT
 from thoroughness import THOROUGH
 
 from nessie_gc_core.plugins import installed
-from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 
 OPERATIONS = ROOT / "examples" / "operations"
 README = (OPERATIONS / "README.md").read_text(encoding="utf-8")
@@ -21,19 +20,17 @@ DAYS = 30 if THOROUGH else 2
 MONDAY = "2026-03-09"
 
 
-def definition() -> ScheduleDefinition:
-    file = OPERATIONS / "nessie-gc.toml"
-    return ScheduleDefinition.read(tomllib.loads(file.read_text(encoding="utf-8"))["schedule"], file=str(file))
+JOBS = tomllib.loads((OPERATIONS / "nessie-gc.toml").read_text(encoding="utf-8"))["schedule"]["jobs"]
 
 
 def test_each_service_is_a_job_or_the_page_says_why_not() -> None:
     jobs, left_out = README.split("What is not here, and why:")
-    scheduled = {job.service for job in definition().jobs.values()}
+    scheduled = {job["service"] for job in JOBS.values()}
     excused = set(re.findall(r"^- `([a-z-]+)`", left_out, re.MULTILINE))
     assert {*installed().services.by_name(), "prune"} == scheduled | excused
     assert not scheduled & excused
-    for job in definition().jobs.values():
-        assert re.search(rf"^\| .*`{job.name}`.* \| .*`{job.service}`", jobs, re.MULTILINE), job.name
+    for name, job in JOBS.items():
+        assert re.search(rf"^\| .*`{name}`.* \| .*`{job['service']}`", jobs, re.MULTILINE), name
 
 
 @pytest.mark.timeout(1800)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from cli_runs import go_home
+from pyiceberg.catalog.sql import SqlCatalog
 
+from nessie_gc_core import Schedule
 from nessie_gc_core.api.in_process import InProcessRunner
 from nessie_gc_core.api.opening import known_settings, setting_groups
 from nessie_gc_core.config.file import ConfigFile, keys_of
@@ -20,6 +26,9 @@ from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.running import ProcessRunner, Runner
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 JOBS = """
 engine = "local"
@@ -39,6 +48,13 @@ committed = { service = "gc", every = "P1D", when-commits = 1, options = { dry-r
 unknown = { service = "gone", every = "P1D" }
 """
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+ON_SPARK = """
+jdbc-url = "sqlite:///schedule.db"
+[repository]
+name = "mock"
+[schedule.jobs]
+manifests = {{ service = "rewrite-manifests", every = "P1000D", options = {{ catalog = "{catalog}" }} }}
+"""
 VARIES = {"live_set_id", "started", "finished", "seconds", "phases", "references_listed", "traffic", "created", "at"}
 """What differs from run to run."""
 
@@ -102,3 +118,27 @@ def test_what_a_process_refuses_as_wrong_usage_is_refused_in_this_process(file: 
     theirs, ours = both(file, name)
     assert (2, 2) == (theirs.exit_code, ours.exit_code)
     assert {"error", "exit_code"} == theirs.body().keys() == ours.body().keys()
+
+
+@pytest.mark.spark
+def test_a_run_finds_the_catalogs_of_the_session_that_it_is_given(file: Path, spark: SparkSession) -> None:
+    catalog, folder = f"in_thread_{uuid4().hex}", file.parent
+    with closing(SqlCatalog(catalog, uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/lake")) as lake:
+        lake.create_namespace("db")
+        rows = pa.table({"id": pa.array([1], pa.int64())})
+        lake.create_table("db.t", schema=rows.schema).append(rows)
+    settings = {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+        ".uri": f"jdbc:sqlite:{folder}/catalog.db",
+        ".jdbc.schema-version": "V1",
+        ".warehouse": f"file://{folder}/lake",
+    }
+    for key, value in settings.items():
+        spark.conf.set(f"spark.sql.catalog.{catalog}{key}", value)
+    file.write_text(ON_SPARK.format(catalog=catalog))
+    with Schedule.from_toml(file, spark=spark) as schedule:
+        schedule.trigger("manifests")
+        (run,) = schedule.run_once()
+        assert (RunStatus.SUCCEEDED, None) == (run.status, run.error)
+        assert ["db.t"] == [table["table"] for table in json.loads(schedule.run(run.id).report or "")["tables"]]
