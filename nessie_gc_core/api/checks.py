@@ -13,9 +13,11 @@ from nessie_gc_core.services.check import (
     check_engine,
     check_location,
     check_plugins,
+    check_reading,
     check_repository,
     check_store,
     checked,
+    visible_contents,
 )
 from nessie_gc_core.services.parameters import GcParameters
 from nessie_gc_core.services.run import Run
@@ -41,6 +43,7 @@ def _checks(new_run: Callable[[], Run], parameters: Callable[[], GcParameters], 
     yield "plugins", lambda: check_plugins(new_run().registry)
     yield "configuration", lambda: _check_configuration(new_run(), parameters())
     yield "repository", lambda: _check_repository(new_run(), parameters)
+    yield "reading", lambda: _check_reading(new_run())
     yield "live-set store", lambda: check_store(new_run().store)
     allow = _allowed(parameters)
     for location in allow:
@@ -51,6 +54,14 @@ def _checks(new_run: Callable[[], Run], parameters: Callable[[], GcParameters], 
 
 def _check_location(new_run: Callable[[], Run], location: str) -> str | Doubtful:
     return check_location(new_run().choice, location)
+
+
+def _check_reading(run: Run) -> str | Doubtful:
+    try:
+        contents = [found for each in run.repositories for found in visible_contents(each, list(each.references()))]
+    except Exception:  # noqa: BLE001 - the check of the repository says it, whatever it is
+        return Doubtful("not tried: the repository cannot be read")
+    return check_reading(run.choice, contents)
 
 
 def _allowed(parameters: Callable[[], GcParameters]) -> tuple[str, ...]:

@@ -11,19 +11,33 @@ from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
-from nessie_gc_core.errors import AccessDeniedError, NessieGcError, PluginError, UnknownLocationError
+from nessie_gc_core.errors import (
+    AccessDeniedError,
+    MissingFileError,
+    NessieGcError,
+    PluginError,
+    UnknownLocationError,
+)
 from nessie_gc_core.model.batches import Row, to_batches, to_texts
 from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.policies import ReferencePolicies
-from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW
+from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion, Reference
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.services.heads import contents_at
 from nessie_gc_core.services.hints import unmatched_patterns
 from nessie_gc_core.services.preconditions import check_executors
 
 _TASKS = 64
 """Over how many tasks the question for the plugins is dealt, to meet every executor."""
+_LOOKED_AT = 10
+"""At the contents of at most so many references."""
+_HIDDEN_REFERENCES = "grant it all of them (in Nessie VIEW_REFERENCE)"
+_HIDDEN_CONTENTS = "grant it all contents (in Nessie READ_CONTENT_KEY)"
+_GRANT = "; grant "
+"""Part of the messages of connectors about a right that is missing."""
+_ALL_RIGHTS = "docs/how-to/rights.md has all rights, and policies with them"
 _NUMBERS = pa.schema([pa.field("number", pa.int64(), nullable=False)])
 _LOCATIONS = pa.schema([pa.field("location", pa.string(), nullable=False)])
 _PROBLEMS = pa.schema([pa.field("problem", pa.string(), nullable=False)])
@@ -66,6 +80,7 @@ def checked(name: str, check: Callable[[], str | Doubtful]) -> CheckResult:
         return CheckResult(name=name, passed=True, detail=found)
     except Exception as error:  # noqa: BLE001 - a check that fails never stops the others
         said = str(error) if isinstance(error, NessieGcError) else f"{type(error).__name__}: {one_line(error)}"
+        said = f"{said}; {_ALL_RIGHTS}" if _GRANT in said else said
         return CheckResult(name=name, passed=False, detail=" ".join(said.split()))
 
 
@@ -84,17 +99,56 @@ def check_plugins(registry: PluginRegistry) -> str:
 
 
 def check_repository(repository: RepositoryConnector, policies: ReferencePolicies | None = None) -> str | Doubtful:
-    """Whether the repository lists its references, and every pattern of the policies matches one of them."""
-    names = [reference.name for reference in repository.references()]
+    """Whether the repository lists references, a log and contents, and every pattern of the policies matches one."""
+    references = list(repository.references())
+    names = [reference.name for reference in references]
     found = f"{repository.address()} has {len(names)} {'reference' if len(names) == 1 else 'references'}"
-    warnings = unmatched_patterns(policies, names) if policies is not None else []
+    warnings = [
+        *(unmatched_patterns(policies, names) if policies is not None else ()),
+        *_hidden(repository, references),
+    ]
     return Doubtful("; ".join([found, *warnings])) if warnings else found
+
+
+def _hidden(repository: RepositoryConnector, references: Sequence[Reference]) -> Iterator[str]:
+    """What this account may not be allowed to see: a server may leave it out silently."""
+    if not references:
+        yield f"if it has some, this account may not see them: {_HIDDEN_REFERENCES}"
+    elif next(visible_contents(repository, references), None) is None:
+        yield f"no table is visible there; if there are some, this account may not see them: {_HIDDEN_CONTENTS}"
+
+
+def visible_contents(repository: RepositoryConnector, references: Sequence[Reference]) -> Iterator[ContentVersion]:
+    """A content of each of some references; their logs are asked for as well."""
+    for reference in references[:_LOOKED_AT]:
+        first_of(repository.commit_log(reference))
+        found = first_of(contents_at(repository, reference))
+        if found is not None:
+            yield found
+
+
+def check_reading(choice: ConnectorChoice, contents: Iterable[ContentVersion]) -> str | Doubtful:
+    """Whether the metadata of a table can be read; one that is missing says nothing of rights."""
+    missing = ""
+    with OpenConnectors(choice) as connectors:
+        for content in contents:
+            if content.content_type not in (ICEBERG_TABLE, ICEBERG_VIEW) or content.metadata_location is None:
+                continue
+            try:
+                with connectors.reader(content.content_type) as reader:
+                    first_of(reader.files(content))
+            except MissingFileError as error:
+                missing = missing or str(error)
+                continue
+            return f"the metadata of {content.content_key} can be read"
+    return Doubtful(missing) if missing else "no table was found to try it with"
 
 
 def check_store(store: LiveSetStore) -> str:
     """Whether the store answers."""
     newest = first_of(store.live_sets())
-    return "it has no live set yet" if newest is None else f"its newest live set is {newest.id}, {newest.status}"
+    found = "it has no live set yet" if newest is None else f"its newest live set is {newest.id}, {newest.status}"
+    return f"{found}; not tried: writing"
 
 
 def check_location(choice: ConnectorChoice, location: str) -> str | Doubtful:
@@ -106,7 +160,7 @@ def check_location(choice: ConnectorChoice, location: str) -> str | Doubtful:
             first = first or first_of(connectors.lister(listed).list_files(listed))
     if first is None:
         return Doubtful("it is empty, so nothing will be swept there; check the spelling")
-    return f"it has files, such as {first.path}"
+    return f"it has files, such as {first.path}; not tried: deleting"
 
 
 def check_engine(engine: Engine, choice: ConnectorChoice, locations: Iterable[str] = ()) -> str:

@@ -24,6 +24,7 @@ from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.autotag.parameters import AutotagParameters
 from nessie_gc_core.services.autotag.report import TagOutcome
 from nessie_gc_core.services.autotag.service import AutotagService
+from nessie_gc_core.services.check import check_repository, checked
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.parameters import ExpireSnapshotsParameters
 from nessie_gc_core.services.expiry.service import ExpireSnapshotsService
@@ -133,6 +134,20 @@ def test_s06_who_may_not_read_everything_is_told_or_sees_nothing(nessie: Guarded
     else:
         with pytest.raises(AccessDeniedError, match=f"'{right}' is not allowed"):
             seen(nessie, account)
+
+
+@pytest.mark.parametrize("right", [right for right in READS if right not in NOT_CHECKED])
+def test_check_names_a_missing_right(nessie: GuardedNessie, right: str) -> None:
+    with services_of(nessie, lacking(READ, right)) as services:
+        found = checked("repository", lambda: check_repository(services.repository))
+    assert ("warn" if right in HIDES else "failed") == found.state
+    assert right in found.detail
+    assert 1 == len(found.detail.splitlines())
+
+
+def test_check_has_no_complaint_about_who_may_read(nessie: GuardedNessie) -> None:
+    with services_of(nessie, READ) as services:
+        assert "ok" == checked("repository", lambda: check_repository(services.repository)).state
 
 
 def test_who_may_write_commits_to_one_branch(nessie: GuardedNessie) -> None:

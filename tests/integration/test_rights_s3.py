@@ -27,6 +27,7 @@ SWEEP = ("s3:DeleteObject", "s3:GetObject", "s3:ListBucket")
 
 PAIR = "pair"
 """The table that one account marks and another one sweeps."""
+ALL_RIGHTS = "docs/how-to/rights.md has all rights, and policies with them"
 UNKNOWN_HERE = ("s3:GetLifecycleConfiguration",)
 """Rights that this server has not, and so cannot grant; without this one there is a warning."""
 
@@ -145,10 +146,21 @@ def test_an_account_with_a_policy_can_do_its_work_and_asks_for_nothing_else(acco
     assert allowed(use) == asked
 
 
+def check(lake: RightsLake, use: str, *, fails: bool) -> list[dict[str, Any]]:
+    """The checks of an account that fail."""
+    place = f"s3://lake/warehouse/db/{use.replace('-', '_')}"
+    found = lake.run("check", "--allow", place, exit_code=int(fails))["checks"]
+    (listed,) = (each for each in found if each["name"] == place)
+    assert not listed["passed"] or listed["detail"].endswith("; not tried: deleting")
+    return [each for each in found if not each["passed"]]
+
+
 @pytest.mark.parametrize("right", SWEEP)
 def test_s06_without_a_right_nothing_is_deleted_and_the_right_is_named(accounts: Accounts, right: str) -> None:
     lake, name = accounts.lake, without(right)
     lake.log_in(accounts.with_policy(name, reduced(policy("sweep"), right)))
+    checks = {each["name"]: each["detail"] for each in check(lake, name, fails=right != "s3:DeleteObject")}
+    assert all(f"; grant {right}; " in said and said.endswith(ALL_RIGHTS) for said in checks.values()), checks
     report = lake.collect(name, exit_code=1)
     assert 0 == report["deleted"]["files"]
     said = [each["reason"] for field in ("unknown", "unreadable", "failed_files") for each in report[field]]
