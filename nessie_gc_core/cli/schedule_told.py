@@ -29,7 +29,7 @@ from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.output_files import PIPE
 from nessie_gc_core.services.schedule.history import plain_run
 from nessie_gc_core.services.schedule.page.figures import MOST_DAYS, figures_of
-from nessie_gc_core.services.schedule.page.render import render_schedule
+from nessie_gc_core.services.schedule.page.render import page_templates, render_schedule
 from nessie_gc_core.services.schedule.page.serve import PageServer
 
 log = logging.getLogger(__name__)
@@ -81,15 +81,10 @@ def serving_page(call: Call, opened: OpenedSchedule) -> Iterator[None]:
     if settings.page_port is None:
         yield
         return
+    page_templates()  # what is missing is said at once; the store is asked by whoever runs the jobs
     with open_store(call) as live_sets:
         make = partial(page_of, opened, live_sets, call.zone())
-        server = PageServer(
-            make,
-            first=make(),  # what is missing is said at once
-            host=settings.page_host,
-            port=settings.page_port,
-            names=settings.page_names,
-        )
+        server = PageServer(make, host=settings.page_host, port=settings.page_port, names=settings.page_names)
         log.info("the page is served at http://%s:%d/", settings.page_host, server.port)
         try:
             yield

@@ -164,7 +164,7 @@ def test_a_scheduler_serves_its_page_and_metrics_until_it_is_stopped(
             return ""
 
     until(lambda: got(f"http://127.0.0.1:{page}/"))
-    assert '<th scope="row">long</th><td>make-lake</td>' in got(f"http://127.0.0.1:{page}/")
+    assert '<th scope="row">long</th><td data-name="service">make-lake</td>' in got(f"http://127.0.0.1:{page}/")
     assert 'nessie_gc_schedule_store_up{schedule="default"} 1.0' in got(f"http://127.0.0.1:{metrics}/metrics")
     scheduler.terminate()
     assert 0 == scheduler.wait(30)

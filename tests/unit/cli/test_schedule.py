@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -211,6 +212,24 @@ def test_log_lines_of_a_scheduled_run_begin_with_its_job(run: Run) -> None:
     lines = made.stderr.splitlines()
     assert lines
     assert [] == [line for line in lines if " [nightly " not in line]
+
+
+def test_a_page_has_the_days_that_are_asked_for_or_those_of_the_schedule(run: Run, file: Path) -> None:
+    assert "No run has started in 400 days." in run("schedule", "page", "-O", "-", "--days", "400").stdout
+    file.write_text(JOBS.replace("[schedule]", "[schedule]\npage-days = 90"))
+    assert "No run has started in 90 days." in run("schedule", "page", "-O", "-").stdout
+    assert "No run has started in 7 days." in run("schedule", "page", "-O", "-", "--days", "7").stdout
+    assert 2 == run("schedule", "page", "--days", "401").exit_code
+
+
+def test_a_scheduler_that_cannot_make_its_page_says_so_at_once(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(JOBS.replace("[schedule]", "[schedule]\npage-port = 0"))
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    refused = run("schedule", "run")
+    assert 2 == refused.exit_code
+    assert "pip install 'nessie-gc-core[report]'" in refused.stderr
 
 
 def test_a_page_is_written_to_a_file_or_to_standard_output(run: Run, home: Path) -> None:

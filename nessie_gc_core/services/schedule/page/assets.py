@@ -11,6 +11,8 @@ from nessie_gc_core.services.schedule.report_parts import inside, listed, number
 
 SERVICE = "report"
 """The service that counts sightings."""
+COUNTED = ("identify-unreferenced", "delete-unreferenced")
+"""The services whose sightings it counts."""
 MOST_REPORTS = 5
 """So many jobs of this service are shown."""
 MOST_TABLES = 10

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.quarantine import Quarantine
 from nessie_gc_core.model.schedule import WENT_WRONG, DayOfRuns, JobRun, ScheduledJob
+from nessie_gc_core.services.schedule.page import assets
 from nessie_gc_core.services.schedule.page.assets import AssetSightings, sightings_of
 from nessie_gc_core.services.schedule.page.multiples import MOST_TABLES, TableSeries, multiples
 
@@ -73,6 +74,12 @@ class ScheduleFigures:
     def is_weekly(self) -> bool:
         """Whether a period is a week."""
         return self.days > MOST_BARS
+
+    @property
+    def lacks_report(self) -> bool:
+        """Whether there are unreferenced assets of which no job reports how often they were seen."""
+        services = {job.service for job in self.jobs}
+        return assets.SERVICE not in services and not services.isdisjoint(assets.COUNTED)
 
     @property
     def listed_jobs(self) -> Sequence[ScheduledJob]:

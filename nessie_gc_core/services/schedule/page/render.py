@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import WENT_WRONG
@@ -12,6 +13,9 @@ from nessie_gc_core.services.schedule.history import state_of
 from nessie_gc_core.services.schedule.page import multiples
 from nessie_gc_core.services.schedule.page.figures import FIRST_RUNS, MOST_RUNS, ScheduleFigures
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 
 def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
     """The page, with times of a zone: the same text for the same figures.
@@ -19,10 +23,7 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
     Raises:
         ConfigurationError: the library is missing.
     """
-    try:
-        environment = page_environment(__package__, "nessie_gc_core.services.assets.page")
-    except ImportError as error:
-        raise ConfigurationError("pages need Jinja: pip install 'nessie-gc-core[report]'") from error
+    environment = page_templates()
 
     def time(at: datetime | None) -> str:
         return "" if at is None else at.astimezone(zone).strftime("%Y-%m-%d %H:%M")
@@ -43,6 +44,18 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
         went_wrong=WENT_WRONG,
         zone=str(zone),
     )
+
+
+def page_templates() -> Environment:
+    """What the page is made of.
+
+    Raises:
+        ConfigurationError: the library is missing.
+    """
+    try:
+        return page_environment(__package__, "nessie_gc_core.services.assets.page")
+    except ImportError as error:
+        raise ConfigurationError("pages need Jinja: pip install 'nessie-gc-core[report]'") from error
 
 
 def _took(time: timedelta) -> str:

@@ -40,7 +40,6 @@ class PageServer:
         self,
         make: Callable[[], str],
         *,
-        first: str | None = None,
         host: str,
         port: int,
         names: Collection[str] = (),
@@ -50,7 +49,6 @@ class PageServer:
 
         Args:
             make: makes the page; called by one thread at a time.
-            first: the page, if it was made just now.
             host: the address of this machine.
             port: the port; 0: any.
             names: more names of the host by which it may be asked for; others are refused, so that a page from
@@ -63,7 +61,7 @@ class PageServer:
         self._make, self._elapsed = make, elapsed
         self._names = {name.lower() for name in (host, *names, *_LOOPBACK)}
         self._lock = threading.Lock()
-        self._page = None if first is None else (elapsed() + KEPT_SECONDS, first.encode())
+        self._page: tuple[float, bytes] | None = None
         try:
             self._server = _Server((host, port), self._handler())
         except OSError as error:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from nessie_gc_core.model.asset_runs import AssetRun
+from nessie_gc_core.model.schedule import TableDay
 from nessie_gc_core.services.assets.page.counting import by_sightings
 from nessie_gc_core.services.assets.page.figures import AssetFigures, Group, Grouping, LatestRun, Threshold
 from nessie_gc_core.services.assets.page.service import AssetPageReport, AssetPageService
 from nessie_gc_core.services.schedule.outcome import Outcome
-from nessie_gc_core.services.schedule.page.assets import MOST_TABLES, SERVICE
+from nessie_gc_core.services.schedule.page.assets import COUNTED, MOST_TABLES, SERVICE
 from nessie_gc_core.services.schedule.page.figures import ScheduleFigures, figures_of
+from nessie_gc_core.services.schedule.page.multiples import multiples
 from nessie_gc_core.services.schedule.page.render import render_schedule
 
 from .conftest import FAILED, Bench
@@ -95,6 +98,22 @@ def test_a_report_without_sightings_is_not_shown(bench: Bench, outcome: Outcome)
 
 def test_nothing_to_take_is_said(bench: Bench) -> None:
     assert "The next deletion would take Nothing." in text_of(shown(bench, report()))
+
+
+@pytest.mark.parametrize("service", COUNTED)
+def test_where_no_job_counts_sightings_it_says_what_would(bench: Bench, service: str) -> None:
+    assert "A job with the service report shows here" in text_of(shown(bench, FAILED, service=service))
+
+
+def test_names_of_tables_are_text_in_attributes_too(bench: Bench) -> None:
+    evil = '"><script>alert(1)</script>'
+    figures = shown(bench, report([Group(name=evil, files=1, bytes=1)]))
+    tables = multiples([TableDay(day=figures.now.date(), table=evil, garbage=1, reclaimed=1)], [figures.now.date()])
+    seen = Seen(render_schedule(replace(figures, tables=tables)))
+    assert "script" not in seen.elements
+    assert [f"{evil}: 1 Byte of garbage on 2026-03-03, 1 Byte deleted in 30 days"] == [
+        value for name, value in seen.attributes if name == "aria-label" and evil in (value or "")
+    ]
 
 
 def test_another_service_makes_no_such_report(bench: Bench) -> None:

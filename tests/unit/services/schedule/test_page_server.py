@@ -54,14 +54,6 @@ def test_the_page_is_made_when_it_is_asked_for_but_not_for_each(server: PageServ
     assert (200, "<p>page 2</p>") == ask(server)
 
 
-def test_the_first_page_may_have_been_made_already(seconds: list[float]) -> None:
-    server = PageServer(lambda: "made", first="first", host="127.0.0.1", port=0, elapsed=lambda: seconds[0])
-    assert (200, "first") == ask(server)
-    seconds[0] += KEPT_SECONDS
-    assert (200, "made") == ask(server)
-    server.close()
-
-
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8080", "gc.example:443"])
 def test_it_is_served_under_the_names_of_the_host(server: PageServer, host: str) -> None:
     assert 200 == ask(server, host=host)[0]
