@@ -22,7 +22,7 @@ from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.model.times import utc_now
-from nessie_gc_core.plugins import installed
+from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.schedule import scheduler as scheduler_module
 from nessie_gc_core.services.schedule.asking import trigger
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
@@ -96,7 +96,7 @@ class Town:
     def definition(self) -> ScheduleDefinition:
         """Its schedule."""
         table = {"name": self.name, "lease": LEASE, "jobs": {"job": {"service": "work", "every": self.every}}}
-        return ScheduleDefinition.read(ConfigFile(name="x.toml", schedule=table), JobDigests(installed()))
+        return ScheduleDefinition.read(ConfigFile(name="x.toml", schedule=table), JobDigests(PluginRegistry()))
 
     @property
     def log(self) -> Path:
