@@ -21,6 +21,7 @@ from nessie_gc_core.config.lasting import memory_setting, why_store_is_lost
 from nessie_gc_core.config.settings import SETTINGS, EngineName, EngineSettings
 from nessie_gc_core.connectors import AnyService
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.model.text import json_text
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, never_ahead, utc_now
@@ -193,7 +194,7 @@ class _Thread:
             failed = failure(*describe(error), _command(self._service, read, report))
             expected = isinstance(error, (NessieGcError, KeyboardInterrupt))
             log.error("%s: %s", self._job.name, failed.message, exc_info=None if expected else error)
-            return Outcome(exit_code=failed.exit_code, report=json_text(failed.body))
+            return Outcome(exit_code=failed.exit_code, report=json_text(with_format(failed.body)))
 
     def _carried_out(self, read: _Read, report: GcReport) -> Outcome:
         service, given = read.service, read.given
@@ -209,7 +210,7 @@ class _Thread:
         ):
             self.go_on()
             found = service(parameters).run(collector.new_run(report))  # type: ignore[arg-type]  # see AnyService
-            return Outcome(exit_code=found.exit_code, report=json_text(found.to_dict(), indent=2))
+            return Outcome(exit_code=found.exit_code, report=json_text(with_format(found.to_dict()), indent=2))
 
 
 def _command(service: str, read: _Read | None, report: GcReport) -> Command:

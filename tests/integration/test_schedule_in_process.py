@@ -117,7 +117,7 @@ def test_a_run_in_this_process_reports_what_its_process_would(file: Path, name: 
 def test_what_a_process_refuses_as_wrong_usage_is_refused_in_this_process(file: Path, name: str) -> None:
     theirs, ours = both(file, name)
     assert (2, 2) == (theirs.exit_code, ours.exit_code)
-    assert {"error", "exit_code"} == theirs.body().keys() == ours.body().keys()
+    assert {"format", "error", "exit_code"} == theirs.body().keys() == ours.body().keys()
 
 
 @pytest.mark.spark
