@@ -6,25 +6,21 @@ import logging
 import threading
 from collections.abc import Callable, Collection
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Elapsed, elapsed_seconds
+from nessie_gc_core.services.schedule.bounded_server import BoundedServer
 
 log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 10.0
 """The page is made again when it is asked for and older than this, and than it took to make it."""
-MOST_REQUESTS = 20
-"""So many are answered at the same time; others are closed."""
 _PATIENCE_SECONDS = 5.0
 """How long a request waits for the page that another one makes."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_TIMEOUT_SECONDS = 10.0
-"""How long a client has for its request."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
@@ -63,7 +59,7 @@ class PageServer:
         self._lock = threading.Lock()
         self._page: tuple[float, bytes] | None = None
         try:
-            self._server = _Server((host, port), self._handler())
+            self._server = BoundedServer(host, port, self._handler())
         except OSError as error:
             raise ConfigurationError(
                 f"cannot serve the page at {host}:{port}: {error.strerror or error}; choose another `page-port`"
@@ -112,7 +108,6 @@ class PageServer:
 
         class Handler(BaseHTTPRequestHandler):
             server_version, sys_version = "nessie-gc", ""
-            timeout = _TIMEOUT_SECONDS
 
             def do_GET(self) -> None:
                 self._send(body=True)
@@ -135,32 +130,6 @@ class PageServer:
                 log.debug("page: %s", format % args)
 
         return Handler
-
-
-class _Server(ThreadingHTTPServer):
-    """Answers some requests at the same time, and says nothing of clients that leave."""
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self._free = threading.BoundedSemaphore(MOST_REQUESTS)
-        super().__init__(address, handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answers it in a thread of its own, unless there are too many."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answers it."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that leaves, or that nobody understands, is nobody's failure."""
-        log.debug("page: a request of %s could not be answered", client_address)
 
 
 def _name_of(host: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from http.client import HTTPException
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.services.schedule.bounded_server import BoundedServer
 from nessie_gc_core.services.schedule.telling.webhook import check_address
 
 if TYPE_CHECKING:
@@ -91,14 +93,15 @@ class Metrics:
         Raises:
             ConfigurationError: the port is taken, or the host has another name.
         """
-        from prometheus_client import start_http_server
+        from prometheus_client import MetricsHandler
 
         try:
-            server, _ = start_http_server(port, addr=host, registry=self.registry)
+            server = BoundedServer(host, port, MetricsHandler.factory(self.registry))
         except OSError as error:
             raise ConfigurationError(
                 f"cannot serve metrics at {host}:{port}: {error.strerror or error}; choose another `metrics-port`"
             ) from error
+        threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
         return int(server.server_port)
 
     def push_at_the_end(self, gateway: str) -> None:

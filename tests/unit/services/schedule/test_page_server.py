@@ -13,8 +13,9 @@ from collections.abc import Iterator
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_core.services.schedule.bounded_server import MOST_REQUESTS
 from nessie_gc_core.services.schedule.page import serve
-from nessie_gc_core.services.schedule.page.serve import KEPT_SECONDS, MOST_REQUESTS, PageServer
+from nessie_gc_core.services.schedule.page.serve import KEPT_SECONDS, PageServer
 
 made: list[str] = []
 

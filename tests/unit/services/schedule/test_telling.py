@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 import urllib.request
 from datetime import timedelta
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_core.services.schedule import bounded_server
+from nessie_gc_core.services.schedule.bounded_server import MOST_REQUESTS
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.telling import listeners
 from nessie_gc_core.services.schedule.telling.metrics import Metrics
@@ -197,6 +200,34 @@ def test_a_port_that_is_taken_is_said_to_be(bench: Bench) -> None:
     port = Metrics("default", bench.store).serve("127.0.0.1", 0)
     with pytest.raises(ConfigurationError, match=f"cannot serve metrics at 127.0.0.1:{port}: Address already in use"):
         Metrics("default", bench.store).serve("127.0.0.1", port)
+
+
+def test_clients_that_ask_for_nothing_keep_metrics_from_nobody_for_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounded_server, "TIMEOUT_SECONDS", 0.5)
+    port = Metrics("default", bench.store).serve("127.0.0.1", 0)
+    idle = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(2 * MOST_REQUESTS)]
+    assert {b""} == {connection.recv(1) for connection in idle}  # all were closed
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        assert "nessie_gc_schedule_store_up" in answer.read().decode()
+    for connection in idle:
+        connection.close()
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_metrics_are_served_at_an_address_of_ipv6(bench: Bench) -> None:
+    port = Metrics("default", bench.store).serve("::1", 0)
+    with urllib.request.urlopen(f"http://[::1]:{port}/metrics", timeout=10) as answer:
+        assert 200 == answer.status
 
 
 def test_what_was_long_ago_is_not_remembered(bench: Bench) -> None:
