@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from noted_requests import recording
 from pyiceberg.catalog import load_catalog
 from rights_lake import Bucket, RightsLake, expire_snapshots, find, mark, quarantined, sweep
-from rights_of_requests import s3_rights
+from s3_accounts import POLICIES, account, allowed, asked_for, client, policy, reduced
 from store_accounts import StoreAccounts
 
 from nessie_gc_core.testing.servers import running
 from nessie_gc_core.testing.servers.s3 import S3Server
 
 pytestmark = pytest.mark.server
-POLICIES = Path(__file__).parents[2] / "examples" / "rights" / "s3"
 SWEEP = ("s3:DeleteObject", "s3:GetObject", "s3:ListBucket")
 """Without these, a sweep cannot do its work."""
 
 PAIR = "pair"
 """The table that one account marks and another one sweeps."""
+ON_SPARK = ("write", "identify")
+"""Uses that `test_rights_on_spark.py` tests."""
 ALL_RIGHTS = "docs/how-to/rights.md has all rights, and policies with them"
-UNKNOWN_HERE = ("s3:GetLifecycleConfiguration",)
-"""Rights that this server has not, and so cannot grant; without this one there is a warning."""
 
 
 def noncurrent_versions(lake: RightsLake) -> None:
@@ -56,24 +52,9 @@ class Accounts:
     lake: RightsLake
     server: S3Server
 
-    def client(self, service: str) -> Any:
-        """Of the administrator."""
-        keys = {"aws_access_key_id": self.server.access_key, "aws_secret_access_key": self.server.secret_key}
-        return boto3.client(service, endpoint_url=self.server.endpoint, region_name=self.server.region, **keys)
-
     def with_policy(self, name: str, policy: Mapping[str, Any]) -> Mapping[str, str]:
         """Properties of a new account with a policy, by the address of the proxy."""
-        iam = self.client("iam")
-        iam.create_user(UserName=name)
-        iam.put_user_policy(UserName=name, PolicyName=name, PolicyDocument=json.dumps(reduced(policy, *UNKNOWN_HERE)))
-        key = iam.create_access_key(UserName=name)["AccessKey"]
-        return {
-            **self.server.properties,
-            "s3.endpoint": self.lake.record.endpoint,
-            "s3.access-key-id": key["AccessKeyId"],
-            "s3.secret-access-key": key["SecretAccessKey"],
-            "s3.retry.num-retries": "0",
-        }
+        return account(self.server, self.lake.record.endpoint, name, policy)
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +66,12 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accounts]:
         recording(server.endpoint) as record,
         load_catalog("prod", type="sql", uri=uri, warehouse="s3://lake/warehouse", **server.properties) as catalog,
     ):
-        keys = {"aws_access_key_id": server.access_key, "aws_secret_access_key": server.secret_key}
-        client = boto3.client("s3", endpoint_url=server.endpoint, region_name=server.region, **keys)
+        s3 = client(server, "s3")
         bucket = Bucket(
             url="s3://lake",
-            put=lambda key, data: client.put_object(Bucket="lake", Key=key, Body=data),
-            delete=lambda key: client.delete_object(Bucket="lake", Key=key),
-            keep_versions=lambda on: client.put_bucket_versioning(
+            put=lambda key, data: s3.put_object(Bucket="lake", Key=key, Body=data),
+            delete=lambda key: s3.delete_object(Bucket="lake", Key=key),
+            keep_versions=lambda on: s3.put_bucket_versioning(
                 Bucket="lake", VersioningConfiguration={"Status": "Enabled" if on else "Suspended"}
             ),
         )
@@ -100,39 +80,9 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accounts]:
         yield Accounts(lake=lake, server=server)
 
 
-def policy(use: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((POLICIES / f"{use}.json").read_text(encoding="utf-8"))
-    return found
-
-
-def allowed(use: str) -> set[tuple[str, str]]:
-    """Each action of a policy file, with what it is allowed on."""
-    return {
-        (action, resource)
-        for statement in policy(use)["Statement"]
-        for action in statement["Action"]
-        for resource in statement["Resource"]
-    }
-
-
-def by_folder(arn: str) -> str:
-    """The bucket, or the pattern for the folder of an object."""
-    bucket, slash, key = arn.partition("/")
-    return f"{bucket}/{key.partition('/')[0]}/*" if slash else bucket
-
-
 def without(right: str) -> str:
     """The name of the table and the account for a sweep that lacks a right."""
     return f"without-{right.removeprefix('s3:')}"
-
-
-def reduced(policy: Mapping[str, Any], *rights: str) -> Mapping[str, Any]:
-    """A policy that does not allow some actions."""
-    kept = [
-        {**each, "Action": [action for action in each["Action"] if action not in rights]}
-        for each in policy["Statement"]
-    ]
-    return {**policy, "Statement": [each for each in kept if each["Action"]]}
 
 
 @pytest.mark.parametrize("use", USES)
@@ -142,8 +92,7 @@ def test_an_account_with_a_policy_can_do_its_work_and_asks_for_nothing_else(acco
     lake.bucket.keep_versions(on="versions" in use)
     lake.record.take()
     USES[use](lake)
-    asked = {(action, by_folder(resource)) for action, resource in s3_rights(lake.record.take())}
-    assert allowed(use) == asked
+    assert allowed(use) == asked_for(lake.record.take())
 
 
 def check(lake: RightsLake, use: str, *, fails: bool) -> list[dict[str, Any]]:
@@ -184,4 +133,4 @@ def test_mark_and_sweep_have_different_accounts_in_the_storage_and_in_the_databa
 
 
 def test_every_policy_is_tested() -> None:
-    assert {path.stem for path in POLICIES.glob("*.json")} == set(USES)
+    assert {path.stem for path in POLICIES.glob("*.json")} == {*USES, *ON_SPARK}
