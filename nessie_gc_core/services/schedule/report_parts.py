@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
-
-
-def parsed(report: str | None) -> object:
-    """The report; ``None`` if it is none."""
-    try:
-        return json.loads(report or "null")
-    except ValueError:
-        return None
 
 
 def inside(value: object, *names: str) -> object:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nessie_gc_core.model.schedule import MOST_BYTES, TableBytes
-from nessie_gc_core.services.schedule.report_parts import inside, listed, number, parsed, text
+from nessie_gc_core.services.schedule.outcome import body_of
+from nessie_gc_core.services.schedule.report_parts import inside, listed, number, text
 
 MOST_TABLES = 50
 """So many tables of a report are kept by name: the largest ones. The others are one sum."""
@@ -19,7 +20,7 @@ def tables_of(report: str | None) -> list[TableBytes]:
     part of it.
     """
     sums: dict[str, tuple[int, int]] = {}
-    for name, garbage, reclaimed in _said(parsed(report)):
+    for name, garbage, reclaimed in _said(body_of(report)):
         known = sums.get(name, (0, 0))
         sums[name] = known[0] + garbage, known[1] + reclaimed
     ranked = sorted(sums.items(), key=lambda item: (-sum(item[1]), item[0]))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.schedule import JobRun, RunStatus, ScheduledJob
-from nessie_gc_core.services.schedule.report_parts import inside, listed, number, parsed, text
+from nessie_gc_core.services.schedule.outcome import body_of
+from nessie_gc_core.services.schedule.report_parts import inside, listed, number, text
 
 SERVICE = "report"
 """The service that counts sightings."""
@@ -62,7 +63,7 @@ def sightings_of(store: ScheduleStore, schedule: str, jobs: Iterable[ScheduledJo
     for job in [job for job in jobs if job.service == SERVICE][:MOST_REPORTS]:
         for run in store.runs(schedule, jobs=[job.name], statuses=[RunStatus.SUCCEEDED], limit=1):
             found = store.run(schedule, run.id)
-            body = parsed(None if found is None else found.report)
+            body = body_of(None if found is None else found.report)
             if inside(body, "latest", "sightings") is not None:
                 yield _sightings(run, body)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from uuid import UUID
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.quarantine import Quarantine
@@ -59,6 +60,8 @@ class ScheduleFigures:
     """By name."""
     periods: Sequence[Period]
     """The earliest first; the last one ends today."""
+    lost: Collection[UUID]
+    """Runs whose scheduler is gone."""
     latest: Sequence[JobRun]
     """The latest first."""
     bad: Sequence[JobRun]
@@ -107,7 +110,7 @@ class ScheduleFigures:
     @property
     def running(self) -> int:
         """How many jobs run now."""
-        return sum(job.run is not None for job in self.jobs)
+        return sum(job.run is not None and job.run not in self.lost for job in self.jobs)
 
     @property
     def overdue(self) -> int:
@@ -147,6 +150,7 @@ def figures_of(
         now=now,
         days=days,
         jobs=jobs,
+        lost={run.id for run in store.lost_runs(schedule)},
         periods=periods,
         latest=[*store.runs(schedule, since=since, limit=MOST_RUNS)],
         bad=[*store.runs(schedule, statuses=WENT_WRONG, since=since, limit=MOST_RUNS)],

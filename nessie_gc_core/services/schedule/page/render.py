@@ -30,7 +30,7 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
 
     environment.filters["time"] = time
     environment.filters["took"] = _took
-    environment.filters["state"] = lambda job: state_of(job, figures.now)
+    environment.filters["state"] = lambda job: state_of(job, figures.now, figures.lost)
     page = environment.get_template("schedule.html")
     return page.render(
         figures=figures,

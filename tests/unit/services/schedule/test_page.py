@@ -17,6 +17,7 @@ from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.page.figures import DAYS, MOST_JOBS, MOST_MORE_JOBS, ScheduleFigures, figures_of
 from nessie_gc_core.services.schedule.page.multiples import MOST_TABLES, TableSeries
 from nessie_gc_core.services.schedule.page.render import render_schedule
+from nessie_gc_core.testing.schedule_samples import job, run_of
 
 from .conftest import FAILED, MIDNIGHT, Bench
 
@@ -204,6 +205,15 @@ def test_jobs_that_should_have_started_long_ago_are_a_notice(bench: Bench) -> No
         figures = figures_of(bench.store, "default", now=now + timedelta(minutes=minutes))
         assert expected == figures.overdue
         assert bool(expected) is ("Is a scheduler running?" in render_schedule(figures))
+
+
+def test_a_run_whose_scheduler_is_gone_is_lost_and_does_not_run(bench: Bench) -> None:
+    found = job()
+    bench.store.define_jobs("default", [found])
+    assert bench.store.start_run("default", run_of(found), then=None, lease=timedelta(0))
+    text = " ".join(Seen(render_schedule(figures_of(bench.store, "default", now=MIDNIGHT))).text.split())
+    assert "Jobs 1 0 running, 1 lost" in text
+    assert "nightly gc every hour lost" in text
 
 
 def test_a_page_of_nothing_is_a_page(bench: Bench) -> None:
