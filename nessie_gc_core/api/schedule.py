@@ -15,6 +15,7 @@ from uuid import UUID
 
 from nessie_gc_core.api.in_process import InProcessRunner
 from nessie_gc_core.api.opening import known_settings, setting_groups
+from nessie_gc_core.api.schedule_file import ScheduleFile
 from nessie_gc_core.config.environment import check_settings_in
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile, keys_of
 from nessie_gc_core.config.given import Given
@@ -121,6 +122,9 @@ class Schedule(Closing):
         with ExitStack() as stack:
             self._opened = stack.enter_context(open_schedule(self._given, self._plugins))
             self._stack = stack.pop_all()
+        self._file = ScheduleFile(
+            path=path, known=keys_of(known), plugins=self._plugins, name=self._opened.name, before=file
+        )
         self._scheduler = Scheduler(
             definition=self._opened.definition,
             store=self._opened.store,
@@ -159,20 +163,27 @@ class Schedule(Closing):
     def run_once(self) -> list[JobRun]:
         """Runs what is due now, one job after the other unless ``parallel`` says otherwise; returns how runs ended.
 
-        A run that fails does not raise: look at its ``status`` and its ``error``.
+        A run that fails does not raise: look at its ``status`` and its ``error``. The file is read again.
 
         Raises:
+            ConfigurationError: the file is wrong now.
             StoreError: the store cannot be used.
         """
+        self._scheduler.definition = self._definition
         with self._told(once=True):
             return self._scheduler.run_due()
 
     def run_forever(self) -> None:
         """Runs what is due until :meth:`stop` is called in another thread, or this one is interrupted.
 
+        If the file changes meanwhile, it is read again.
+
         Raises:
+            ConfigurationError: the file is wrong from the beginning.
             StoreError: the store cannot be used from the beginning.
         """
+        self._scheduler.definition = self._definition
+        self._scheduler.source = self._file.watch(self._scheduler.definition)
         with self._told(once=False):
             self._scheduler.run_forever()
 
@@ -180,11 +191,16 @@ class Schedule(Closing):
         """Lets the runs of another thread's call end at their next step; they begin again with the next call."""
         self._scheduler.stopping.set()
 
+    @property
+    def _definition(self) -> ScheduleDefinition:
+        """What the file says now."""
+        return self._file.read()
+
     @contextmanager
     def _told(self, *, once: bool) -> Iterator[None]:
         """Lets those who are told of runs hear of those in the block."""
-        opened, scheduler = self._opened, self._scheduler
-        listeners = scheduler.listeners = listeners_of(opened.definition, opened.store, now=self._clock(), once=once)
+        scheduler, store = self._scheduler, self._opened.store
+        listeners = scheduler.listeners = listeners_of(scheduler.definition, store, now=self._clock(), once=once)
         try:
             yield
         finally:
@@ -195,7 +211,7 @@ class Schedule(Closing):
     # ---- what is known ------------------------------------------------------------------------------------
     def jobs(self) -> list[ScheduledJob]:
         """The jobs by name: when each is due, and what became of its last run."""
-        return known_jobs(self._opened.store, self._opened.definition, self._clock())
+        return known_jobs(self._opened.store, self._definition, self._clock())
 
     def history(
         self,
@@ -269,9 +285,10 @@ class Schedule(Closing):
         Raises:
             ConfigurationError: there is no such job, or it is paused.
         """
-        self._opened.definition.check(jobs)
+        definition = self._definition
+        definition.check(jobs)
         for job in jobs:
-            trigger(self._opened.store, self._opened.definition, job, at=self._clock())
+            trigger(self._opened.store, definition, job, at=self._clock())
 
     def pause(self, *jobs: str) -> None:
         """Pauses jobs: no new run of them starts.
@@ -290,9 +307,10 @@ class Schedule(Closing):
         self._pause(jobs, paused=False)
 
     def _pause(self, jobs: Collection[str], *, paused: bool) -> None:
-        self._opened.definition.check(jobs)
+        definition = self._definition
+        definition.check(jobs)
         for job in jobs:
-            pause(self._opened.store, self._opened.definition, job, paused=paused, now=self._clock())
+            pause(self._opened.store, definition, job, paused=paused, now=self._clock())
 
     def close(self) -> None:
         """Closes the store."""

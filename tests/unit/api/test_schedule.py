@@ -193,13 +193,34 @@ def test_s15_a_process_that_was_suspended_for_longer_than_the_lease_deletes_noth
     assert 4 <= len(DEAD & set(lake.paths()))
 
 
-def test_a_job_that_the_file_has_changed_since_is_refused(schedule: Schedule, clock: Clock, home: Path) -> None:
+def test_what_the_file_says_now_counts(schedule: Schedule, clock: Clock, lake: MemoryLake, home: Path) -> None:
     schedule.run_once()
     clock.pass_(days=1)
-    (home / "nessie-gc.toml").write_text(JOBS.replace('every = "P1D"', 'every = "PT24H"'))
-    run, _ = by_job(schedule)
+    changed = JOBS.replace("files-per-step = 1", "dry-run = true").partition("[schedule.jobs.prune]")[0]
+    (home / "nessie-gc.toml").write_text(changed)
+    (run,) = schedule.run_once()
+    assert (RunStatus.SUCCEEDED, 7) == (run.status, run.numbers["would_delete.files"])
+    assert DEAD <= set(lake.paths())
+    assert ["collect"] == [job.name for job in schedule.jobs()]
+
+
+def test_s27_a_run_whose_job_the_file_has_changed_since_is_refused(
+    schedule: Schedule, clock: Clock, lake: MemoryLake, home: Path
+) -> None:
+    schedule.run_once()
+    clock.pass_(days=1)
+    read = schedule._file.read()
+    (home / "nessie-gc.toml").write_text(JOBS.replace("files-per-step", "dry-run = true\nfiles-per-step"))
+    schedule._scheduler.definition = read
+    run, _ = sorted(schedule._scheduler.run_due(), key=lambda run: run.job)
     assert (RunStatus.FAILED, 2) == (run.status, run.exit_code)
     assert "is not what its scheduler has read" in (run.error or "")
+
+
+def test_another_schedule_or_store_in_the_file_is_refused(schedule: Schedule, home: Path) -> None:
+    (home / "nessie-gc.toml").write_text(JOBS.replace("schedule.db", "another.db"))
+    with pytest.raises(ConfigurationError, match="it has another store or other plugins now"):
+        schedule.run_once()
 
 
 def test_a_schedule_goes_on_until_it_is_stopped(schedule: Schedule, clock: Clock, lake: MemoryLake) -> None:
