@@ -6,8 +6,11 @@ from functools import partial
 
 import pytest
 from each_database import OnMariaDb, OnPostgres, OnSqlite
-from nessie_gc_jdbc import JdbcScheduleStore
+from nessie_gc_jdbc import JdbcScheduleStore, limited
+from nessie_gc_jdbc.tables import jobs
+from sqlalchemy import select
 
+from nessie_gc_core.errors import StoreError
 from nessie_gc_core.testing.schedule_samples import job, occasion
 from nessie_gc_core.testing.schedule_store import ScheduleStoreContract
 
@@ -30,17 +33,29 @@ class _JdbcContract(ScheduleStoreContract):
             assert many[:5] == schedules.due_jobs(schedule, at=occasion(4).starts, limit=9)
 
 
+class _OnAServer(_JdbcContract):
+    def test_a_statement_that_waits_for_a_lock_ends(self, open_schedules, schedule, monkeypatch):
+        with open_schedules() as schedules, open_schedules() as others:
+            schedules.define_jobs(schedule, [job("a", 1)])
+            monkeypatch.setattr(limited, "STATEMENT_SECONDS", 1)
+            with others.database.engine.begin() as holding:
+                holding.execute(select(jobs).with_for_update()).all()
+                with pytest.raises(StoreError, match="another process holds what is needed"):
+                    schedules.set_paused(schedule, "a", paused=True)
+            assert schedules.set_paused(schedule, "a", paused=True)
+
+
 class TestSqlite(OnSqlite, _JdbcContract):
     pass
 
 
 @pytest.mark.server
-class TestPostgres(OnPostgres, _JdbcContract):
+class TestPostgres(OnPostgres, _OnAServer):
     pass
 
 
 @pytest.mark.server
-class TestMariaDb(OnMariaDb, _JdbcContract):
+class TestMariaDb(OnMariaDb, _OnAServer):
     pass
 
 

@@ -19,6 +19,10 @@ _HINTS = (
         "another process holds it; wait for it, then try again",
     ),
     (
+        ("statement timeout", "max_statement_time", "maximum statement execution time"),
+        "the database is too slow, or another process holds what is needed; try again",
+    ),
+    (
         ("permission denied for", "command denied", "' to database '", "must be owner"),
         "grant the user the rights to use this database and the tables nessie_gc_*, or name another user",
     ),

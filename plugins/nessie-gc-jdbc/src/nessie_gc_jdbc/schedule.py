@@ -35,7 +35,7 @@ from nessie_gc_core.model.schedule import (
     TableBytes,
     TableDay,
 )
-from nessie_gc_jdbc.database import Database
+from nessie_gc_jdbc.limited import LimitedDatabase
 from nessie_gc_jdbc.options import JdbcOptions
 from nessie_gc_jdbc.rows import batches
 from nessie_gc_jdbc.schedule_days import add_tables, days_of_runs, days_of_tables, forget_tables
@@ -55,7 +55,7 @@ class JdbcScheduleStore(ScheduleStore):
 
     def __init__(self, options: JdbcOptions) -> None:
         super().__init__(options)
-        self.database = Database(options)
+        self.database = LimitedDatabase(options)
 
     def close(self) -> None:
         """Closes all connections."""
