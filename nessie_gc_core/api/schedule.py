@@ -56,6 +56,17 @@ class OpenedSchedule:
         """The name of the schedule."""
         return self.definition.name
 
+    def page(self, live_sets: LiveSetStore, *, now: datetime, zone: tzinfo = UTC, days: int | None = None) -> str:
+        """The page, with what is in quarantine; of as many days as the schedule says, unless a number is given.
+
+        Raises:
+            ConfigurationError: the extra ``report`` is not installed.
+            StoreError: a store cannot be used.
+        """
+        held = live_sets.quarantines() if isinstance(live_sets, SupportsQuarantine) else ()
+        shown_days = days or self.definition.settings.page_days
+        return render_schedule(figures_of(self.store, self.name, now=now, days=shown_days, quarantines=held), zone)
+
 
 @contextmanager
 def open_schedule(given: Given, plugins: PluginRegistry) -> Iterator[OpenedSchedule]:
@@ -263,10 +274,7 @@ class Schedule(Closing):
         """
         registry = self._plugins.without(self._given.settings(PluginSettings).disable_plugin)
         with registry.open(LiveSetStore, store_spec(self._given, registry)) as live_sets:
-            held = live_sets.quarantines() if isinstance(live_sets, SupportsQuarantine) else ()
-            days = self._opened.definition.settings.page_days
-            figures = figures_of(self._opened.store, self.name, now=self._clock(), days=days, quarantines=held)
-            return render_schedule(figures, time_zone)
+            return self._opened.page(live_sets, now=self._clock(), zone=time_zone)
 
     def metrics(self) -> str:
         """The metrics of jobs and of their last runs, as Prometheus reads them.

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -21,15 +20,14 @@ from nessie_gc_core.cli.schedule_opened import SECTION, open_schedule
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
 from nessie_gc_core.cli.stores import open_store
 from nessie_gc_core.cli.values import Duration, Text, Texts
-from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.output_files import PIPE
 from nessie_gc_core.services.schedule.history import plain_run
-from nessie_gc_core.services.schedule.page.figures import MOST_DAYS, figures_of
-from nessie_gc_core.services.schedule.page.render import page_templates, render_schedule
+from nessie_gc_core.services.schedule.page.figures import MOST_DAYS
+from nessie_gc_core.services.schedule.page.render import page_templates
 from nessie_gc_core.services.schedule.page.serve import PageServer
 
 log = logging.getLogger(__name__)
@@ -45,7 +43,7 @@ def page(call: Call) -> int:
     """
     path = call.text("output_file") or "schedule.html"
     with open_schedule(call) as opened, open_store(call) as live_sets:
-        text = page_of(opened, live_sets, call.zone(), days=call.number("days"))
+        text = opened.page(live_sets, now=utc_now(), zone=call.zone() or UTC, days=call.number("days"))
     if path == PIPE:
         click.echo(text)
         return 0
@@ -61,15 +59,6 @@ def page(call: Call) -> int:
 
 
 # ---- history ------------------------------------------------------------------------------------------
-def page_of(opened: OpenedSchedule, live_sets: LiveSetStore, zone: tzinfo | None, *, days: int | None = None) -> str:
-    """The page of a schedule, with what is in quarantine; of as many days as it says, unless a number is given."""
-    held = live_sets.quarantines() if isinstance(live_sets, SupportsQuarantine) else ()
-    shown_days = days or opened.definition.settings.page_days
-    return render_schedule(
-        figures_of(opened.store, opened.name, now=utc_now(), days=shown_days, quarantines=held), zone or UTC
-    )
-
-
 @contextmanager
 def serving_page(call: Call, opened: OpenedSchedule) -> Iterator[None]:
     """Serves the page meanwhile, if the settings say so.
@@ -83,7 +72,11 @@ def serving_page(call: Call, opened: OpenedSchedule) -> Iterator[None]:
         return
     page_templates()  # what is missing is said at once; the store is asked by whoever runs the jobs
     with open_store(call) as live_sets:
-        make = partial(page_of, opened, live_sets, call.zone())
+        zone = call.zone() or UTC
+
+        def make() -> str:
+            return opened.page(live_sets, now=utc_now(), zone=zone)
+
         server = PageServer(make, host=settings.page_host, port=settings.page_port, names=settings.page_names)
         log.info("the page is served at http://%s:%d/", settings.page_host, server.port)
         try:

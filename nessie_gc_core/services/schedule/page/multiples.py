@@ -70,7 +70,7 @@ class TableSeries:
 
 
 def multiples(found: Iterable[TableDay], ends: Sequence[date]) -> list[TableSeries]:
-    """The tables with the most bytes first, and all others together last.
+    """The tables with the most bytes first, and all others together last; none without a byte.
 
     Args:
         found: what is known of some days.
@@ -80,8 +80,9 @@ def multiples(found: Iterable[TableDay], ends: Sequence[date]) -> list[TableSeri
     for each in found:
         if each.day <= ends[-1]:
             by_table.setdefault(each.table, []).append(each)
-    made = [_series(table, days, ends) for table, days in by_table.items()]
-    return sorted(made, key=lambda each: (each.table is None, -each.total - each.last_garbage, each.table or ""))
+    made = (_series(table, days, ends) for table, days in by_table.items())
+    shown = [each for each in made if each.top]
+    return sorted(shown, key=lambda each: (each.table is None, -each.total - each.last_garbage, each.table or ""))
 
 
 def _series(table: str | None, days: Sequence[TableDay], ends: Sequence[date]) -> TableSeries:

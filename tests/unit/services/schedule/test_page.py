@@ -123,6 +123,15 @@ def test_tables_have_what_was_found_and_deleted_on_each_day(bench: Bench) -> Non
     assert "b 10 Bytes of garbage on 2026-03-03; 10 Bytes deleted; at most 10 Bytes" in text
 
 
+def test_a_table_without_a_byte_has_no_picture(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    bench.runner.outcomes["nightly"] = [swept(clean=(0, 0), other=(1000, 0))]
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    assert ["other"] == [each.table for each in figures_of(bench.store, "default", now=bench.clock()).tables]
+
+
 def test_all_tables_that_are_not_named_are_the_last(bench: Bench) -> None:
     scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
     sizes = {f"t{number:02}": (1000 + number, 0) for number in range(MOST_TABLES + 2)}
