@@ -125,11 +125,15 @@ def role(store: str, use: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.thorough(use="mark")
+@pytest.mark.thorough(use="find")
+@pytest.mark.thorough(use="expire-snapshots")
 @pytest.mark.parametrize("use", GCS)
 def test_a_role_of_gcs_has_what_is_asked_for_and_nothing_else(gcs: RightsLake, use: str) -> None:
     assert set(role("gcs", use)["includedPermissions"]) == gcs_rights(requested(gcs, GCS[use]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("use", GCS_VERSIONS)
 def test_a_role_of_gcs_for_versions_has_what_is_asked_for_and_nothing_else(versions: RightsLake, use: str) -> None:
     assert set(role("gcs", use)["includedPermissions"]) == gcs_rights(requested(versions, GCS_VERSIONS[use]))
@@ -151,6 +155,9 @@ def signed_access(lake: RightsLake, actions: Sequence[str]) -> dict[str, str]:
     return {**FSSPEC, "adls.connection-string": f"BlobEndpoint={endpoint};SharedAccessSignature={token}"}
 
 
+@pytest.mark.thorough(use="mark")
+@pytest.mark.thorough(use="find")
+@pytest.mark.thorough(use="expire-snapshots")
 @pytest.mark.parametrize("use", AZURE)
 def test_a_role_of_azure_allows_the_work_and_has_nothing_else(azure: RightsLake, use: str) -> None:
     actions = role("azure", use)["DataActions"]
