@@ -21,6 +21,7 @@ pytestmark = pytest.mark.server
 SWEEP = ("s3:DeleteObject", "s3:GetObject", "s3:ListBucket")
 """Without these, a sweep cannot do its work."""
 
+VERSIONING = "s3:GetBucketVersioning"
 PAIR = "pair"
 """The table that one account marks and another one sweeps."""
 ON_SPARK = ("write", "identify")
@@ -76,7 +77,7 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accounts]:
             ),
         )
         lake = RightsLake(folder=folder, bucket=bucket, catalog=catalog, record=record)
-        lake.write(*USES, PAIR, *(without(right) for right in SWEEP))
+        lake.write(*USES, PAIR, *(without(right) for right in (*SWEEP, VERSIONING)))
         yield Accounts(lake=lake, server=server)
 
 
@@ -114,6 +115,12 @@ def test_s06_without_a_right_nothing_is_deleted_and_the_right_is_named(accounts:
     assert 0 == report["deleted"]["files"]
     said = [each["reason"] for field in ("unknown", "unreadable", "failed_files") for each in report[field]]
     assert any(f"; grant {right}" in reason for reason in said), said
+
+
+def test_a_sweep_needs_no_answer_about_versions(accounts: Accounts) -> None:
+    name = without(VERSIONING)
+    accounts.lake.log_in(accounts.with_policy(name, reduced(policy("sweep"), VERSIONING)))
+    assert 2 == accounts.lake.collect(name)["deleted"]["files"]
 
 
 def test_mark_and_sweep_have_different_accounts_in_the_storage_and_in_the_database(
