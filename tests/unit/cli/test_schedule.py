@@ -15,6 +15,7 @@ from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.schedule.page.render import page_templates
 
 JOBS = """
 jdbc-url = "sqlite:///schedule.db"
@@ -227,6 +228,7 @@ def test_a_scheduler_that_cannot_make_its_page_says_so_at_once(
 ) -> None:
     file.write_text(JOBS.replace("[schedule]", "[schedule]\npage-port = 0"))
     monkeypatch.setitem(sys.modules, "jinja2", None)
+    page_templates.cache_clear()
     refused = run("schedule", "run")
     assert 2 == refused.exit_code
     assert "pip install 'nessie-gc-core[report]'" in refused.stderr

@@ -43,11 +43,15 @@ class TableSeries:
         return max(*self.reclaimed, *(size or 0 for size in self.garbage))
 
     @property
+    def _scale(self) -> float:
+        return (HEIGHT - _TOP) / (self.top or 1)
+
+    @property
     def bars(self) -> str:
         """The path of a bar for each period in which something was reclaimed."""
-        step = WIDTH / len(self.reclaimed)
+        step, scale = WIDTH / len(self.reclaimed), self._scale
         return "".join(
-            f"M{number * step + step * 0.1:.1f} {HEIGHT}V{self._height(size):.1f}h{step * 0.8:.1f}V{HEIGHT}z"
+            f"M{number * step + step * 0.1:.1f} {HEIGHT}V{HEIGHT - size * scale:.1f}h{step * 0.8:.1f}V{HEIGHT}z"
             for number, size in enumerate(self.reclaimed)
             if size
         )
@@ -58,15 +62,12 @@ class TableSeries:
         return "".join(self._points())
 
     def _points(self) -> Iterator[str]:
-        step, before = WIDTH / len(self.garbage), None
+        step, scale, before = WIDTH / len(self.garbage), self._scale, None
         for number, size in enumerate(self.garbage):
             if size is not None:
-                point = f"{(number + 0.5) * step:.1f} {self._height(size):.1f}"
+                point = f"{(number + 0.5) * step:.1f} {HEIGHT - size * scale:.1f}"
                 yield f"M{point}h0" if before is None else f"L{point}"
             before = size
-
-    def _height(self, size: int) -> float:
-        return HEIGHT - (HEIGHT - _TOP) * size / (self.top or 1)
 
 
 def multiples(found: Iterable[TableDay], ends: Sequence[date]) -> list[TableSeries]:

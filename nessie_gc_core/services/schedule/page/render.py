@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, timedelta, tzinfo
+from functools import cache
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError
@@ -23,17 +24,11 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
     Raises:
         ConfigurationError: the library is missing.
     """
-    environment = page_templates()
-
-    def time(at: datetime | None) -> str:
-        return "" if at is None else at.astimezone(zone).strftime("%Y-%m-%d %H:%M")
-
-    environment.filters["time"] = time
-    environment.filters["took"] = _took
-    environment.filters["state"] = lambda job: state_of(job, figures.now, figures.lost)
-    page = environment.get_template("schedule.html")
+    page = page_templates().get_template("schedule.html")
     return page.render(
         figures=figures,
+        time=lambda at: at.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
+        state=lambda job: state_of(job, figures.now, figures.lost),
         days=figures.days,
         most=MOST_RUNS,
         first=FIRST_RUNS,
@@ -46,16 +41,19 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
     )
 
 
+@cache
 def page_templates() -> Environment:
-    """What the page is made of.
+    """What the page is made of, compiled once.
 
     Raises:
         ConfigurationError: the library is missing.
     """
     try:
-        return page_environment(__package__, "nessie_gc_core.services.assets.page")
+        environment = page_environment(__package__, "nessie_gc_core.services.assets.page")
     except ImportError as error:
         raise ConfigurationError("pages need Jinja: pip install 'nessie-gc-core[report]'") from error
+    environment.filters["took"] = _took
+    return environment
 
 
 def _took(time: timedelta) -> str:
