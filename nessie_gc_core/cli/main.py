@@ -23,7 +23,7 @@ from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.plan_commands import PLAN_COMMANDS
 from nessie_gc_core.cli.quarantine_commands import QUARANTINE_COMMANDS
 from nessie_gc_core.cli.records import RECORD_COMMANDS
-from nessie_gc_core.cli.schedule_commands import SCHEDULE_COMMANDS
+from nessie_gc_core.cli.schedule_group import SCHEDULE_COMMANDS
 from nessie_gc_core.cli.scheduled import end_with_scheduler
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 from nessie_gc_core.cli.service_commands import service_commands

@@ -63,3 +63,5 @@ TIME_ZONE = (
     ),
 )
 REPORT = (*TIME_ZONE, json_option())
+SHOWN_RUNS = 20
+"""So many runs of a schedule are listed unless more are asked for."""

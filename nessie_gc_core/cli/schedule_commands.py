@@ -1,4 +1,4 @@
-"""The commands of schedules: ``schedule run``, ``list``, ``history``, ``page``, ``trigger``, ``pause``, ``resume``."""
+"""What the commands of schedules do that run and steer: ``run``, ``list``, ``trigger``, ``pause`` and ``resume``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from types import FrameType
 import click
 from rich.text import Text as Cell
 
-from nessie_gc_core.cli import options
-from nessie_gc_core.cli.command import SETTINGS, Call, GcArgument, GcCommand, GcOption
+from nessie_gc_core.cli.command import Call
 from nessie_gc_core.cli.output import print_json, say
 from nessie_gc_core.cli.schedule_file import watched_file
-from nessie_gc_core.cli.schedule_opened import SECTION, open_schedule
-from nessie_gc_core.cli.schedule_told import HISTORY, PAGE, history, page, runs_table, serving_page
+from nessie_gc_core.cli.schedule_opened import open_schedule
+from nessie_gc_core.cli.schedule_told import runs_table, serving_page
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_time
-from nessie_gc_core.cli.values import Text
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.given import Rank
 from nessie_gc_core.config.settings import PluginSettings, StoreSettings
@@ -46,14 +44,7 @@ _COMMANDS = ("prune",)
 
 # ---- run ----------------------------------------------------------------------------------------------
 def run(call: Call) -> int:
-    """Run the jobs of the schedule when they are due, until it is stopped.
-
-    Each run is a process of its own. When this process is asked to end (SIGTERM, Ctrl-C), its runs are asked to end,
-    too; they begin again when a scheduler is there. Several schedulers may work on one schedule, on different machines.
-
-    With --once, everything that is due now is run, and the exit code is 1 if any of it failed: for cron, Airflow or
-    Kubernetes.
-    """
+    """Runs the jobs."""
     _refuse_what_runs_would_not_have(call)
     with open_schedule(call) as opened:
         _warn_of_unknown_services(opened.definition)
@@ -132,7 +123,7 @@ def _stopped_by_signals(stopping: threading.Event) -> Iterator[None]:
 
 # ---- jobs ---------------------------------------------------------------------------------------------
 def list_(call: Call) -> int:
-    """List the jobs of the schedule: when each is due, and what became of its last run."""
+    """Lists the jobs."""
     now = utc_now()
     with open_schedule(call) as opened:
         jobs = known_jobs(opened.store, opened.definition, now)
@@ -156,7 +147,7 @@ def list_(call: Call) -> int:
 
 
 def trigger_(call: Call) -> int:
-    """Let jobs start as soon as a scheduler sees them, whatever their timing and their quiet hours."""
+    """Lets jobs start."""
     names = call.texts("jobs")
     with open_schedule(call) as opened:
         opened.definition.check(names)
@@ -166,12 +157,12 @@ def trigger_(call: Call) -> int:
 
 
 def pause_(call: Call) -> int:
-    """Pause jobs: no new run of them starts; a run that is going on goes on."""
+    """Pauses jobs."""
     return _pause(call, paused=True, said="is paused")
 
 
 def resume_(call: Call) -> int:
-    """Resume jobs that were paused; one that became due meanwhile starts once."""
+    """Resumes jobs."""
     return _pause(call, paused=False, said="is no longer paused")
 
 
@@ -191,25 +182,3 @@ def _said(call: Call, names: Sequence[str], what: str) -> int:
         for name in names:
             say(f"{name} {what}")
     return 0
-
-
-_JOBS = (GcArgument("jobs", type=Text(), metavar="JOB", help="Names of jobs."),)
-_ONCE = GcOption("--once", section=SECTION, is_flag=True, help="Run what is due now, and end.")
-_ALL = (*options.STORE, *options.PLUGINS, *options.REPORT)
-
-SCHEDULE_COMMANDS = (
-    click.Group(
-        "schedule",
-        help="Run services when they are due, and show what became of it.",
-        commands=[
-            GcCommand("run", run, (_ONCE, *_ALL), lasts=True),
-            GcCommand("list", list_, _ALL),
-            GcCommand("history", history, (*HISTORY, *_ALL)),
-            GcCommand("page", page, (*PAGE, *_ALL)),
-            GcCommand("trigger", trigger_, _ALL, arguments=_JOBS),
-            GcCommand("pause", pause_, _ALL, arguments=_JOBS),
-            GcCommand("resume", resume_, _ALL, arguments=_JOBS),
-        ],
-        context_settings=dict(SETTINGS),
-    ),
-)

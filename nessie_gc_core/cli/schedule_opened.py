@@ -10,9 +10,6 @@ from nessie_gc_core.cli.command import Call
 from nessie_gc_core.cli.stores import check_store_lasts
 from nessie_gc_core.plugins import installed
 
-SECTION = "Schedule"
-"""The heading of options of schedules."""
-
 
 def open_schedule(call: Call) -> AbstractContextManager[OpenedSchedule]:
     """Opens the schedule.

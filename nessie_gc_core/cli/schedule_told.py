@@ -14,33 +14,26 @@ from rich.table import Table
 from rich.text import Text as Cell
 
 from nessie_gc_core.api.schedule import OpenedSchedule
-from nessie_gc_core.cli.command import Call, GcOption
+from nessie_gc_core.cli.command import Call
+from nessie_gc_core.cli.options import SHOWN_RUNS
 from nessie_gc_core.cli.output import print_json, print_json_stream, say
-from nessie_gc_core.cli.schedule_opened import SECTION, open_schedule
+from nessie_gc_core.cli.schedule_opened import open_schedule
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
 from nessie_gc_core.cli.stores import open_store
-from nessie_gc_core.cli.values import Duration, Text, Texts
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.output_files import PIPE
 from nessie_gc_core.services.schedule.history import plain_run
-from nessie_gc_core.services.schedule.page.figures import MOST_DAYS
 from nessie_gc_core.services.schedule.page.render import page_templates
 from nessie_gc_core.services.schedule.page.serve import PageServer
 
 log = logging.getLogger(__name__)
 
-_SHOWN_RUNS = 20
-"""So many runs are listed unless more are asked for."""
-
 
 def page(call: Call) -> int:
-    """Write a page about the schedule: what is due, what ran, what failed and why, what was reclaimed.
-
-    It is one HTML file without scripts, and needs the extra 'report'.
-    """
+    """Writes the page."""
     path = call.text("output_file") or "schedule.html"
     with open_schedule(call) as opened, open_store(call) as live_sets:
         text = opened.page(live_sets, now=utc_now(), zone=call.zone() or UTC, days=call.number("days"))
@@ -86,7 +79,7 @@ def serving_page(call: Call, opened: OpenedSchedule) -> Iterator[None]:
 
 
 def history(call: Call) -> int:
-    """Show the runs of the schedule, latest first, or one run with its report."""
+    """Shows runs."""
     with open_schedule(call) as opened:
         if (named := call.text("run")) is not None:
             return _show_run(call, opened, named)
@@ -96,7 +89,7 @@ def history(call: Call) -> int:
             jobs=call.texts("job"),
             statuses=[RunStatus(status.upper()) for status in call.texts("run_status")],
             since=None if since is None else datetime.now(UTC) - since,
-            limit=call.number("limit") or (None if call.session.as_json else _SHOWN_RUNS),
+            limit=call.number("limit") or (None if call.session.as_json else SHOWN_RUNS),
         )
         if call.session.as_json:
             print_json_stream({"schedule": opened.name}, {"runs": map(plain_run, runs)})
@@ -140,42 +133,3 @@ def runs_table(runs: Iterable[JobRun], zone: tzinfo | None) -> Table:
             Cell(shown(each.error or "")),
         )
     return table
-
-
-PAGE = (
-    GcOption(
-        "--output-file",
-        "-O",
-        type=Text(),
-        metavar="FILE",
-        help="Write to this file, which is replaced; '-' is standard output (default: schedule.html).",
-    ),
-    GcOption(
-        "--days",
-        section=SECTION,
-        type=click.IntRange(min=1, max=MOST_DAYS),
-        metavar="N",
-        help="Show the last N days, today included (default: `page-days` of the schedule, 30).",
-    ),
-)
-HISTORY = (
-    GcOption("--job", section=SECTION, type=Texts(), multiple=True, metavar="JOB", help="Only runs of this job."),
-    GcOption(
-        "--run-status",
-        section=SECTION,
-        type=click.Choice([status.value for status in RunStatus], case_sensitive=False),
-        multiple=True,
-        help="Only runs with this status (repeatable).",
-    ),
-    GcOption(
-        "--since", section=SECTION, type=Duration(), metavar="DURATION", help="Only runs that started since, as P7D."
-    ),
-    GcOption(
-        "--limit",
-        section=SECTION,
-        type=click.IntRange(min=1),
-        metavar="N",
-        help=f"Only the latest N runs (default: {_SHOWN_RUNS}; with --json, all).",
-    ),
-    GcOption("--run", section=SECTION, type=Text(), metavar="ID", help="Show this run with its report, as JSON."),
-)

@@ -36,6 +36,8 @@ RECLAIMED_INSIDE = ("outcomes.deleted.bytes", "collection.deleted.bytes")
 """The same of reports that say it further inside; the first of them counts."""
 MOST_BYTES = 2**56
 """More than any run can reclaim: a number beyond it is a mistake of whoever reports it."""
+MOST_DAYS = 400
+"""So many days can be shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

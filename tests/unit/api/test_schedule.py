@@ -233,6 +233,8 @@ def test_a_schedule_goes_on_until_it_is_stopped(schedule: Schedule, clock: Clock
     thread.join(30)
     assert not thread.is_alive()
     assert not DEAD & set(lake.paths())
+    schedule.trigger("collect")
+    assert ["collect"] == [run.job for run in schedule.run_once()]
 
 
 def test_jobs_are_triggered_paused_and_resumed(schedule: Schedule) -> None:

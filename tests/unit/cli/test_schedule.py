@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tomllib
 from datetime import UTC, datetime, timedelta
@@ -100,6 +101,13 @@ def test_a_run_whose_lease_has_expired_is_listed_as_lost(run: Run, lease: timede
     body = json.loads(run("schedule", "list", "--json").stdout)
     assert ["waiting", state] == [job["state"] for job in body["jobs"]]
     assert state == run("schedule", "list").stdout.splitlines()[2].split()[-1]
+
+
+def test_the_program_loads_no_schedule_before_one_is_asked_for() -> None:
+    asks = "import sys, nessie_gc_core.cli.main; print([name for name in sys.modules if '.services.schedule' in name])"
+    assert (
+        "[]" == subprocess.run([sys.executable, "-c", asks], check=True, capture_output=True, text=True).stdout.strip()
+    )
 
 
 def test_nothing_runs_before_it_is_due(run: Run) -> None:

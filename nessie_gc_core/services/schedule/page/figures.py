@@ -16,8 +16,6 @@ from nessie_gc_core.services.schedule.page.multiples import MOST_TABLES, TableSe
 
 DAYS = 30
 """So many days are shown, unless another number is given."""
-MOST_DAYS = 400
-"""So many days can be shown."""
 MOST_BARS = 62
 """More bars than this would be too narrow for a phone: then each stands for a week."""
 MOST_RUNS = 50
