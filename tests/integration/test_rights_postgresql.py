@@ -23,6 +23,7 @@ from tagged_lakes import BEGIN, tagged_lake
 
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model.schedule import TableBytes
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.parameters import SweepParameters
@@ -151,7 +152,9 @@ def schedule(lake: Lake, url: str, owner: str) -> None:
         assert store.start_run("lake", run, then=occasion(1), lease=HOUR)
         assert store.renew_run("lake", run.id, lease=HOUR)
         assert [] == store.lost_runs("lake")
-        assert store.finish_run("lake", done(run))
+        assert store.finish_run("lake", done(run), tables=[TableBytes(table="a", garbage=2, reclaimed=1)])
+        assert store.days("lake", since=NOON.date())
+        assert store.table_days("lake", since=NOON.date(), most=1)
         assert store.set_paused("lake", found.name, paused=True)
         assert store.set_next("lake", found.name, seen=occasion(1), then=None)
         assert store.run("lake", run.id)

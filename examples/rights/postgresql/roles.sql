@@ -44,4 +44,4 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_leases, nessie_gc_tags TO ness
 -- `schedule`, besides the roles of the commands that it runs
 CREATE ROLE nessie_gc_schedule NOLOGIN;
 GRANT SELECT ON nessie_gc_schema, nessie_gc_migrations TO nessie_gc_schedule;
-GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_jobs, nessie_gc_job_runs, nessie_gc_run_leases TO nessie_gc_schedule;
+GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_jobs, nessie_gc_job_runs, nessie_gc_run_leases, nessie_gc_table_days TO nessie_gc_schedule;
