@@ -32,6 +32,7 @@ from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.schedule.asking import known_jobs, pause, trigger
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+from nessie_gc_core.services.schedule.file_watch import Unchanging
 from nessie_gc_core.services.schedule.history import last_success
 from nessie_gc_core.services.schedule.page.figures import figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
@@ -180,7 +181,7 @@ class Schedule(Closing):
             ConfigurationError: the file is wrong now.
             StoreError: the store cannot be used.
         """
-        self._scheduler.definition = self._definition
+        self._scheduler.definition, self._scheduler.source = self._definition, Unchanging()
         with self._told(once=True):
             return self._scheduler.run_due()
 
