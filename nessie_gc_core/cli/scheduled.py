@@ -33,14 +33,15 @@ def end_with_scheduler() -> None:
 
 def _end_with(scheduler: int, seconds: float, since: float) -> None:
     said = b""
-    while (left := since + seconds * ASK_AT - elapsed_seconds()) > 0:
-        ready, _, _ = select.select([scheduler], [], [], left)
-        if ready:
-            read = _read(scheduler)
-            if not read:
-                break
-            *lines, said = (said + read).split(b"\n")
-            since = max([since, *map(float, lines)])
+    while True:
+        left = since + seconds * ASK_AT - elapsed_seconds()
+        # Even if it is late: what the scheduler said while this process began counts.
+        ready, _, _ = select.select([scheduler], [], [], max(0.0, left))
+        read = _read(scheduler) if ready else b""
+        if not read:
+            break
+        *lines, said = (said + read).split(b"\n")
+        since = max([since, *map(float, lines)])
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(max(0.0, min(MOST_SECONDS, since + seconds * KILL_AT - elapsed_seconds())))
     if os.getpgid(0) == os.getpid():
