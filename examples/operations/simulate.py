@@ -32,7 +32,7 @@ NEEDS_SPARK = ("compact", "manifests")
 """Jobs that are paused where there is no Spark."""
 GOOD = "every snapshot that a table lists can be read, and has the rows that it had"
 _WRITERS_HOUR = timedelta(hours=12)
-_GONE = ("deleted", "quarantined")
+_GONE = ("deleted", "quarantined", "purged")
 """Outcomes of files that are no longer where they were."""
 _GONE_AFTER = timedelta(days=7)
 """Garbage that is older than this must have been deleted."""
