@@ -7,6 +7,7 @@ one machine (``per_machine``), and for what only changes how things are shown. N
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from nessie_gc_core.config.plain_properties import PROPERTIES, is_known_property
 from nessie_gc_core.config.settings import SETTINGS, PruneSettings, StoreSettings
 from nessie_gc_core.connectors import Connector, RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.key_values import KEY, merge, parse_key_values
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.urls import comparable, split_credentials
 from nessie_gc_core.plugins import PluginRegistry
@@ -27,6 +29,8 @@ _URI = "uri"
 """The address of a repository, also where it may have a password in it; what counts is the rest."""
 _UNCLEAR = "?"
 """Instead of a text in which it is unclear what is secret."""
+_NEXT = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*://)")
+"""Parts the addresses in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +92,10 @@ class JobDigests:
                 yield key, [self._connector_option(text) for text in _listed(value)]
             elif name == "repository_option":
                 yield key, self._connector(RepositoryConnector, repository, _pairs(value))
-            elif name in PROPERTIES:
-                yield key, _properties(name, _pairs(value))
-            elif not _is_secret(declared.get(name, ())) and not _is_of_machine(declared.get(name, ())):
-                yield key, _address(value) if name == _URI else _bare(value)
+            elif name == _URI:
+                yield key, _address(value)
+            elif _counts(name, declared.get(name, ())):
+                yield key, _counting(name, declared.get(name, ()), value)
 
     def _declared(self) -> dict[str, list[dataclasses.Field[Any]]]:
         """All declarations of each option."""
@@ -112,10 +116,8 @@ class JobDigests:
                 continue
             if key == _URI and contract is RepositoryConnector:
                 found[key] = _address(value)
-            elif key in PROPERTIES:
-                found[key] = _properties(key, _pairs(value))
-            elif not _is_secret([fields[key]]) and not _is_of_machine([fields[key]]):
-                found[key] = _bare(value)
+            elif _counts(key, [fields[key]]):
+                found[key] = _counting(key, [fields[key]], value)
         return found
 
     def _options_of(self, contract: type[Connector] | None, name: str) -> type[ConnectorOptions]:
@@ -138,6 +140,11 @@ def _name(table: Mapping[str, object]) -> str:
     return str(table.get("name", DEFAULT_REPOSITORY))
 
 
+def _counts(name: str, fields: Sequence[dataclasses.Field[Any]]) -> bool:
+    """Whether an option counts; of properties, those count that may be shown."""
+    return name in PROPERTIES or not (_is_secret(fields) or _is_of_machine(fields))
+
+
 def _is_secret(fields: Iterable[dataclasses.Field[Any]]) -> bool:
     return any(field.metadata.get("secret") for field in fields)
 
@@ -147,40 +154,66 @@ def _is_of_machine(fields: Sequence[dataclasses.Field[Any]]) -> bool:
 
 
 # ---- values -------------------------------------------------------------------------------------------
+def _counting(name: str, fields: Sequence[dataclasses.Field[Any]], value: object) -> object:
+    """What counts of the value of an option, whichever way it is written."""
+    if not any(field.default_factory is not dataclasses.MISSING for field in fields):
+        return _bare(value)
+    key = next((field.metadata["key"] for field in fields if field.metadata.get("key")), KEY)
+    pairs = _pairs(value, key)
+    return _properties(name, pairs) if name in PROPERTIES else _bare(pairs)
+
+
 def _listed(value: object) -> list[str]:
     return [str(part) for part in value] if isinstance(value, list) else [str(value)]
 
 
-def _pairs(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+def _pairs(value: object, key: str = KEY) -> Mapping[str, str]:
+    """Pairs from a table, from text, or from several of these; none from a text that is refused anyway."""
+    if isinstance(value, list):
+        return merge(_pairs(part, key) for part in value)
+    if isinstance(value, Mapping):
+        return {str(name): str(part) for name, part in value.items()}
+    try:
+        return parse_key_values(str(value), key=key)
+    except ConfigurationError:
+        return {}
 
 
-def _properties(setting: str, pairs: Mapping[str, object]) -> dict[str, object]:
+def _properties(setting: str, pairs: Mapping[str, str]) -> dict[str, object]:
     """The properties of Iceberg or Spark that are not secret."""
     known = {key: value for key, value in pairs.items() if is_known_property(setting, key)}
-    return {key: _address(value) if "://" in str(value) else value for key, value in sorted(known.items())}
+    return {key: _address(value) if _is_server(key, value) else _bare(value) for key, value in sorted(known.items())}
+
+
+def _is_server(key: str, value: str) -> bool:
+    """Whether a property is the address of a server; if not, it may be a location, in which names of users count."""
+    return key.rpartition(".")[2] == _URI or value.lower().startswith(("http://", "https://"))
 
 
 def _address(value: object) -> object:
-    """The address of a server without what may be secret in it."""
+    """The addresses of a server without what may be secret in them."""
     if not isinstance(value, str) or "://" not in value:
         return value
     try:
-        return comparable(value)
+        return ",".join(comparable(part.strip()) for part in _NEXT.split(value))
     except ValueError:
         return _UNCLEAR
 
 
 def _bare(value: object) -> object:
-    """A value in which no address has a user and a password."""
+    """A value in which no address has a user with a password; a name alone is a container of Azure, and counts."""
     if isinstance(value, list):
         return [_bare(part) for part in value]
     if isinstance(value, Mapping):
         return {_bare(key): _bare(part) for key, part in value.items()}
     if not isinstance(value, str) or "://" not in value:
         return value
+    return ",".join(_without_password(part) for part in _NEXT.split(value))
+
+
+def _without_password(text: str) -> str:
     try:
-        scheme, _, rest = split_credentials(value)
+        scheme, user_info, rest = split_credentials(text)
     except ValueError:
         return _UNCLEAR
-    return scheme + rest
+    return text if user_info is None or ":" not in user_info else scheme + rest

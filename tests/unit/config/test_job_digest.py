@@ -108,6 +108,65 @@ def test_an_option_of_the_job_counts_instead_of_that_of_the_top(tmp_path: Path) 
     assert digest(tmp_path, FILE, "other") == digest(tmp_path, other, "other")
 
 
+AZURE = "{scheme}://{container}@account.dfs.core.windows.net/warehouse"
+TEXTS = {
+    "iceberg": "s3.region=x,s3.endpoint=http://{}:9000",
+    "spark-conf": "spark.master=local[*],spark.sql.catalog.lake.uri=http://{}/api",
+    "repository-option": "retries=3,uri=http://{}/api/v2",
+    "scheme-alias": "s3n={}",
+    "path-alias": "/mnt/a=s3://a/,/mnt/b=s3://{}/",
+    "connector-option": "content-to-files:iceberg:properties=s3.endpoint=http://{}",
+}
+"""Pairs as text, with a place for what decides."""
+
+
+@pytest.mark.parametrize("scheme", ["abfs", "abfss", "wasb", "wasbs"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"allow": ["{}"]},
+        {"allow": "{},s3://lake/"},
+        {"quarantine": "{}"},
+        {"path-alias": {"/mnt/lake": "{}"}},
+        {"path-alias": {"{}": "/mnt/lake"}},
+        {"path-alias": "/mnt/lake={}"},
+        {"iceberg": {"warehouse": "{}"}},
+        {"iceberg": "warehouse={}"},
+        {"spark-conf": {"spark.sql.catalog.lake.warehouse": "{}"}},
+        {"repository": "iceberg-catalog", "repository-option": {"warehouse": "{}"}},
+        {"repository": "iceberg-catalog", "repository-option": {"properties": "warehouse={}"}},
+    ],
+    ids=str,
+)
+def test_s27_the_container_of_azure_counts(scheme: str, options: dict[str, Any]) -> None:
+    prod, test = (_put(options, AZURE.format(scheme=scheme, container=name)) for name in ("prod", "test"))
+    assert digest_with(**prod) != digest_with(**test)
+
+
+def _put(value: Any, text: str) -> Any:
+    if isinstance(value, dict):
+        return {_put(key, text): _put(part, text) for key, part in value.items()}
+    return [_put(part, text) for part in value] if isinstance(value, list) else value.replace("{}", text)
+
+
+@pytest.mark.parametrize(("key", "text"), TEXTS.items(), ids=TEXTS)
+def test_s27_pairs_that_are_written_as_text_count(key: str, text: str) -> None:
+    assert digest_with(**{key: text.format("prod")}) != digest_with(**{key: text.format("test")})
+
+
+@pytest.mark.parametrize("key", TEXTS.keys() - {"path-alias", "connector-option"})
+def test_pairs_count_alike_as_text_and_as_a_table_and_in_a_list(key: str) -> None:
+    parts = TEXTS[key].format("prod").split(",")
+    table = dict(part.split("=", 1) for part in parts)
+    digests = {digest_with(**{key: value}) for value in (",".join(parts), table, parts)}
+    assert 1 == len(digests)
+
+
+def test_s27_each_address_of_a_metastore_counts() -> None:
+    one, other = ({"uri": f"thrift://a:9083, thrift://{host}:9083"} for host in "bc")
+    assert digest_with(iceberg=one) != digest_with(iceberg=other)
+
+
 def test_every_option_that_is_neither_secret_nor_of_a_machine_counts() -> None:
     digests = JobDigests(installed())
     declared = digests._declared()
@@ -120,9 +179,21 @@ def test_every_option_that_is_neither_secret_nor_of_a_machine_counts() -> None:
     assert expected == found - {"connector_option", "repository_option", "iceberg", "spark_conf"}  # by their pairs
 
 
-@pytest.mark.parametrize("value", ["s3://gc:{}@lake/", "sftp://gc:{}@host/lake/", "http://gc:1/{}@lake/"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "s3://gc:{}@lake/",
+        "sftp://gc:{}@host/lake/",
+        "http://gc:1/{}@lake/",
+        "s3://gc:{}@lake/,s3://gc:{}@other/",
+        "abfss://container:{}@account/lake/",
+    ],
+)
 def test_no_password_in_a_location_gets_into_a_digest(value: str) -> None:
-    assert digest_with(allow=[value.format("secret")]) == digest_with(allow=[value.format("another")])
+    one, other = (value.replace("{}", password) for password in ("secret", "another"))
+    assert digest_with(allow=[one]) == digest_with(allow=[other])
+    assert digest_with(iceberg={"warehouse": one}) == digest_with(iceberg={"warehouse": other})
+    assert digest_with(iceberg=f"uri={one}") == digest_with(iceberg=f"uri={other}")
 
 
 def test_a_job_that_is_gone_is_refused(tmp_path: Path) -> None:
