@@ -137,13 +137,16 @@ class Scheduler:
     def _read_again(self) -> None:
         """Takes what the source says now.
 
-        Its jobs become those of the store, unless the store has a job that is in neither: then another file is used,
-        and the two do not take the jobs from each other again and again.
+        Its jobs become those of the store, unless another file is used: the store has a job that is in neither, or one
+        that is in both is no longer there. Then the two do not take the jobs from each other again and again.
         """
         newer = self._newer = self.source.look() or self._newer
         if newer is None:
             return
-        if all(self._is_mine(job) or _has(newer, job) for job in self.store.jobs(newer.name)):
+        known = {job.name: job for job in self.store.jobs(newer.name)}
+        is_known = all(self._is_mine(job) or _has(newer, job) for job in known.values())
+        removed = self.definition.jobs.keys() & newer.jobs.keys() - known.keys()
+        if not known or (is_known and not removed):
             self._define(newer)
         self.definition, self._newer, self._tended = newer, None, None
         log.info("the file changed and was read again: %d jobs", len(newer.jobs))
@@ -245,12 +248,11 @@ class Scheduler:
             return
         self._tended = self.elapsed()
         known = {job.name: job for job in self.store.jobs(self.definition.name)}
-        mine = self.definition.jobs
+        if not known:  # the store is another one, or was emptied
+            self.define()
+            known = {job.name: job for job in self.store.jobs(self.definition.name)}
         other = [job.name for job in known.values() if not self._is_mine(job)]
-        missing = sorted(mine.keys() - known.keys())
-        if not mine.keys() & {*other}:  # else a newer file may have removed them
-            for name in missing:
-                self.store.add_job(self.definition.name, mine[name].scheduled(self.clock()))
+        missing = sorted(self.definition.jobs.keys() - known.keys())  # a newer file may have removed them
         if foreign := [*other, *missing]:
             log.error(
                 "the jobs of the schedule %r in the store are not those of this file (such as %s): is another file, or "

@@ -201,6 +201,15 @@ def test_a_job_that_a_newer_file_removed_is_not_added_again_by_an_older_one(benc
     assert {"a": "PT2H"} == in_store(bench)
 
 
+def test_s27_a_job_that_a_newer_file_only_removed_does_not_come_back_with_a_change_of_an_older_one(
+    bench: Bench,
+) -> None:
+    old = Machine(bench).begins(a="PT1H", b="PT1H")
+    Machine(bench).begins(a="PT1H", b="PT1H").gets(a="PT1H")
+    old.gets(a="PT1H", b="PT1H", c="PT1H")
+    assert {"a": "PT1H"} == in_store(bench)
+
+
 def test_nothing_starts_while_the_file_changes(bench: Bench) -> None:
     machine = Machine(bench).begins(a="PT1H")
     bench.clock.pass_(hours=1)

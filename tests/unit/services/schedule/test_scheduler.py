@@ -258,12 +258,26 @@ def test_s27_a_scheduler_leaves_a_job_alone_if_the_top_of_its_file_is_another_on
     assert [MIDNIGHT + HOUR] == [run.occasion.due for run in new.run_due()]
 
 
-def test_a_scheduler_adds_its_jobs_again_that_another_file_removed(bench: Bench) -> None:
+def test_a_scheduler_adds_its_jobs_again_if_the_store_was_emptied(bench: Bench) -> None:
     scheduler = bench.scheduler(HOURLY)
     scheduler.define()
     bench.store.define_jobs("default", [])
     scheduler._tend()
     assert "nightly" == bench.job().name
+
+
+def test_s27_a_job_that_a_newer_file_only_removed_does_not_run_again(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = bench.scheduler({"kept": {"every": "PT1H"}, "removed": {"every": "PT1H"}})
+    old.define()
+    bench.scheduler({"kept": {"every": "PT1H"}}).define()
+    old._tend()
+    bench.clock.pass_(hours=1)
+    with Pool(2) as pool:
+        old._start_due(pool, bench.clock())
+    assert ["kept"] == [name for name, _ in bench.runner.started]
+    assert "(such as removed): is another file, or an older one, used" in caplog.text
 
 
 def test_a_scheduler_leaves_jobs_alone_that_another_file_defines(
