@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import math
+import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, TableBytes
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed
+from nessie_gc_core.services.ending import TERMINATED
 from nessie_gc_core.services.schedule.definition import JobDefinition
-from nessie_gc_core.services.schedule.outcome import Outcome, Work
+from nessie_gc_core.services.schedule.outcome import Ended, Outcome, Work
 from nessie_gc_core.services.schedule.running import Runner
 from nessie_gc_core.services.schedule.tables import tables_of
 
@@ -35,6 +36,8 @@ _LOOK_SECONDS = 0.5
 _REPORT_ATTEMPTS = 2
 """How often a report is offered to a store that refuses an outcome; then the outcome goes without it."""
 STOPPED = "the scheduler was stopped"
+_BY_ITSELF = frozenset({TERMINATED, -signal.SIGTERM, -signal.SIGKILL})
+"""How a run ends itself that was not told in time that its lease was renewed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +68,8 @@ class Conductor:
     """Set when all runs are to end."""
     patience: Patience = Patience()
 
-    def conduct(self, job: JobDefinition, run: JobRun, asked: float) -> JobRun:
-        """Carries out a run that has its job, and gives it with its outcome.
+    def conduct(self, job: JobDefinition, run: JobRun, asked: float) -> Ended:
+        """Carries out a run that has its job, and gives it with its outcome, and whether the store has that.
 
         Args:
             job: its definition.
@@ -80,8 +83,8 @@ class Conductor:
                 finished = Outcome(exit_code=None, error=one_line(error)).finished(run, self.clock())
             else:
                 finished = self._until_its_end(job, run, work, lease)
-            self._finish(job, finished)
-        return finished
+            is_recorded = self._finish(job, finished)
+        return Ended(run=finished, is_recorded=is_recorded)
 
     def _until_its_end(self, job: JobDefinition, run: JobRun, work: Work, lease: Lease) -> JobRun:
         try:
@@ -117,31 +120,40 @@ class Conductor:
             else:
                 lease.renewed, lease.problem = asked, None
 
-    def _finish(self, job: JobDefinition, finished: JobRun) -> None:
-        """Records the outcome; a store that is away is waited for."""
+    def _finish(self, job: JobDefinition, finished: JobRun) -> bool:
+        """Records the outcome, and says whether it is; a store that is away is waited for."""
         retry, begun, tables = retry_of(job, finished), self.elapsed(), tables_of(finished.report)
-        for attempt in itertools.count(1):
-            try:
-                if not self.store.finish_run(self.schedule, finished, retry=retry, tables=tables):
-                    self._say_if_lost(finished)
-                return
-            except Exception as error:  # noqa: BLE001 - whatever a store raises, the outcome is not recorded
-                log.error("cannot record the outcome of %s: %s", _named(finished), one_line(error))
-                if attempt >= _REPORT_ATTEMPTS:
-                    finished, tables = replace(finished, report=None), []  # it may be too large
+        attempts = 0
+        while (recorded := self._record(finished, retry, tables)) is None:
+            attempts += 1
+            if attempts >= _REPORT_ATTEMPTS:
+                finished, tables = replace(finished, report=None), []  # it may be too large
             waited = self.elapsed() - begun
             if waited > (self.patience.last if self.stopping.is_set() else self.patience.store):
-                return
+                return False
             if self.stopping.is_set():
                 time.sleep(min(1.0, self.patience.pause))
             else:
                 self.stopping.wait(self.patience.pause)
+        return recorded
 
-    def _say_if_lost(self, finished: JobRun) -> None:
-        """Says it if an outcome was not recorded: the answer to the first attempt may have been lost."""
+    def _record(self, finished: JobRun, retry: Occasion | None, tables: Sequence[TableBytes]) -> bool | None:
+        """Whether the store has the outcome now; ``None`` if it does not say."""
+        try:
+            return self.store.finish_run(self.schedule, finished, retry=retry, tables=tables) or self._is_known(
+                finished
+            )
+        except Exception as error:  # noqa: BLE001 - whatever a store raises, the outcome is not recorded
+            log.error("cannot record the outcome of %s: %s", _named(finished), one_line(error))
+            return None
+
+    def _is_known(self, finished: JobRun) -> bool:
+        """Whether the store has an outcome that it did not take: the answer to the first attempt may have been lost."""
         known = self.store.run(self.schedule, finished.id)
-        if known is None or known.status is not finished.status or known.ended != finished.ended:
-            log.error("the outcome of %s is not recorded: another scheduler has taken it for lost", _named(finished))
+        if known is not None and known.status is finished.status and known.ended == finished.ended:
+            return True
+        log.error("the outcome of %s is not recorded: another scheduler has taken it for lost", _named(finished))
+        return False
 
 
 @dataclass(slots=True)
@@ -163,6 +175,8 @@ class _Conducted:
         self._by, self._job, self._run, self._work, self._lease = by, job, run, work, lease
         self._begun = by.elapsed()
         self._told = lease.renewed
+        self._was_late = False
+        """Whether it may have ended itself because it was told of its lease too late."""
         self._ended_as: tuple[RunStatus, str] | None = None
         """As what it was asked to end, and why."""
         self._kill_at = math.inf
@@ -175,15 +189,26 @@ class _Conducted:
             self._look_for_reasons_to_end()
             if self._by.elapsed() >= self._kill_at:
                 self._work.stop(kill=True)
-        now = self._by.clock()
-        if self._ended_as is None or outcome.exit_code == 0:
+        now, ended_as = self._by.clock(), self._ended_as or self._as_it_ended_itself(outcome)
+        if ended_as is None or outcome.exit_code == 0:
             return outcome.finished(self._run, now)
-        status, reason = self._ended_as
+        status, reason = ended_as
         return replace(outcome.finished(self._run, now, status), error=reason)
+
+    def _as_it_ended_itself(self, outcome: Outcome) -> tuple[RunStatus, str] | None:
+        """As what a run ended that nobody asked to: before its scheduler, which was suspended, looked at its lease."""
+        self._was_late |= self._is_late(self._by.elapsed())
+        if outcome.exit_code not in _BY_ITSELF or not (self._was_late or self._lease.is_lost):
+            return None
+        return RunStatus.INTERRUPTED, "it was not told in time that its lease was renewed"
+
+    def _is_late(self, now: float) -> bool:
+        return now - self._told >= self._by.lease.total_seconds() * ASK
 
     def _look_after_lease(self) -> None:
         """Ends a run that may lose its lease, before another scheduler can begin it again."""
         lease, seconds, now = self._lease, self._by.lease.total_seconds(), self._by.elapsed()
+        self._was_late |= self._is_late(now)
         if lease.is_lost:
             self._end(RunStatus.INTERRUPTED, "its lease was lost", kill_at=now)
         elif now - lease.renewed >= seconds * ASK:

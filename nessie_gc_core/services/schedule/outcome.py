@@ -73,6 +73,16 @@ class Outcome:
         return f"exit code {self.exit_code}: {said}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A run that has ended."""
+
+    run: JobRun
+    """With its outcome."""
+    is_recorded: bool
+    """Whether the store has this outcome. If not, another scheduler takes the run for lost, and reports that."""
+
+
 def body_of(report: str | None) -> Mapping[str, Any]:
     """A report as an object; empty if there is none."""
     try:

@@ -14,6 +14,7 @@ from uuid import UUID
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.schedule.definition import JobDefinition
+from nessie_gc_core.services.schedule.outcome import Ended
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ class Pool:
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, "run")
-        self._futures: dict[Future[JobRun], JobRun] = {}
+        self._futures: dict[Future[Ended], JobRun] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +55,7 @@ class Pool:
 
     def submit(
         self,
-        conduct: Callable[[JobDefinition, JobRun, float], JobRun],
+        conduct: Callable[[JobDefinition, JobRun, float], Ended],
         job: JobDefinition,
         run: JobRun,
         asked: float,
@@ -77,16 +78,17 @@ class Pool:
         """Waits until all have ended."""
         wait(self._futures)
 
-    def take_ended(self) -> list[JobRun]:
-        """The outcomes of those that have ended."""
-        outcomes = list[JobRun]()
+    def take_ended(self) -> list[Ended]:
+        """Those that have ended, with their outcomes."""
+        outcomes = list[Ended]()
         for future, run in [*self._futures.items()]:
             if not future.done():
                 continue
             del self._futures[future]
             if isinstance(error := future.exception(), Exception):
                 log.error("the outcome of the run %s of %s is lost: %s", run.id, run.job, one_line(error))
-                outcomes.append(replace(run, status=RunStatus.FAILED, ended=run.started, error=one_line(error)))
+                failed = replace(run, status=RunStatus.FAILED, ended=run.started, error=one_line(error))
+                outcomes.append(Ended(run=failed, is_recorded=False))
             else:
                 outcomes.append(future.result())
         return outcomes

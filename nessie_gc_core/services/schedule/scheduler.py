@@ -213,11 +213,14 @@ class Scheduler:
         )
 
     def _take_ended(self, pool: Pool) -> list[JobRun]:
+        """Takes the runs that have ended, and reports those that are recorded."""
         ended = pool.take_ended()
-        for run in ended:
+        for each in ended:
+            run = each.run
             log.info("%s ended: %s%s", run.job, run.status, f", {run.error}" if run.error else "")
-            self.listeners.ended(run)
-        return ended
+            if each.is_recorded:
+                self.listeners.ended(run)
+        return [each.run for each in ended]
 
     # ---- what others left -----------------------------------------------------------------------------
     def _take_over_lost(self, pool: Pool) -> None:

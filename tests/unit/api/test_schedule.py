@@ -18,7 +18,7 @@ from nessie_gc_core import Schedule
 from nessie_gc_core.api.in_process import _Thread
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
-from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.model.times import elapsed_seconds, utc_now
 
 DEAD = {f"memory://warehouse/db/t/data/dead-{number}.parquet" for number in range(6)}
 JOBS = """
@@ -180,17 +180,27 @@ def test_a_run_that_is_to_end_deletes_nothing_more_and_says_how_to_go_on(
 
 
 def test_s15_a_process_that_was_suspended_for_longer_than_the_lease_deletes_nothing_more(
-    schedule: Schedule, clock: Clock, lake: MemoryLake, on_first_deletion: list[Callable[[], object]]
+    schedule: Schedule,
+    clock: Clock,
+    lake: MemoryLake,
+    on_first_deletion: list[Callable[[], object]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    runner = schedule._scheduler.runner
-    passed, elapsed = [0.0], runner.elapsed  # type: ignore[attr-defined]
-    runner.elapsed = lambda: elapsed() + passed[0]  # type: ignore[attr-defined]
+    passed = [0.0]
+    elapsed = schedule._scheduler.elapsed = lambda: elapsed_seconds() + passed[0]
+    monkeypatch.setattr(schedule._scheduler.runner, "elapsed", elapsed)
+    monkeypatch.setattr(schedule._opened.store, "renew_run", lambda *_, **__: threading.Event().wait(5))
     schedule.run_once()
+    schedule.pause("prune")
     clock.pass_(days=1)
+    left = list[int]()
+    on_first_deletion.append(lambda: left.append(len(DEAD & set(lake.paths()))))  # of the run that begins again
     on_first_deletion.append(lambda: passed.__setitem__(0, 60.0))
-    run, _ = by_job(schedule)
-    assert (RunStatus.FAILED, 143) == (run.status, run.exit_code)
-    assert 4 <= len(DEAD & set(lake.paths()))
+    run, again = schedule.run_once()
+    assert (RunStatus.INTERRUPTED, 143) == (run.status, run.exit_code)
+    assert RunStatus.SUCCEEDED is again.status
+    assert 4 <= left[0]
+    assert not DEAD & set(lake.paths())
 
 
 def test_what_the_file_says_now_counts(schedule: Schedule, clock: Clock, lake: MemoryLake, home: Path) -> None:

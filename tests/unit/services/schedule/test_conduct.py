@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.services.schedule.conduct import Patience
 from nessie_gc_core.services.schedule.outcome import Outcome
 
 from .conftest import FAILED, MIDNIGHT, Bench, FakeWork
@@ -119,6 +121,26 @@ def test_a_run_whose_lease_is_lost_is_killed_at_once(bench: Bench, monkeypatch: 
     assert (RunStatus.INTERRUPTED, "its lease was lost", -9) == (run.status, run.error, run.exit_code)
 
 
+@pytest.mark.parametrize("exit_code", [143, -15, -9])
+def test_a_run_that_ended_itself_because_of_its_lease_was_interrupted_and_begins_again(
+    bench: Bench, exit_code: int
+) -> None:
+    run = run_once(bench, Outcome(exit_code=exit_code, report='{"error": "terminated"}'), step=40)
+    assert (RunStatus.INTERRUPTED, exit_code) == (run.status, run.exit_code)
+    assert "it was not told in time that its lease was renewed" == run.error
+    assert {RunStatus.INTERRUPTED, RunStatus.SUCCEEDED} == {each.status for each in bench.runs()}
+
+
+@pytest.mark.parametrize(("exit_code", "step"), [(143, 1), (-9, 1), (1, 40)])
+def test_a_run_that_ended_for_another_reason_has_failed(bench: Bench, exit_code: int, step: float) -> None:
+    run = run_once(bench, Outcome(exit_code=exit_code), step=step)
+    assert (RunStatus.FAILED, [run]) == (run.status, bench.runs())
+
+
+def test_a_run_that_had_its_work_done_in_spite_of_its_lease_has_succeeded(bench: Bench) -> None:
+    assert RunStatus.SUCCEEDED is run_once(bench, Outcome(exit_code=0), step=40).status
+
+
 def test_a_run_ends_before_a_lease_that_cannot_be_renewed_expires(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +235,52 @@ def test_an_outcome_waits_for_a_store_that_is_away(bench: Bench, monkeypatch: py
     monkeypatch.setattr("nessie_gc_core.services.schedule.conduct._LOOK_SECONDS", 0.01)
     assert RunStatus.SUCCEEDED is run_once(bench, step=0.001).status
     assert 2 == finish.calls
+
+
+def test_an_outcome_is_told_if_only_the_answer_of_the_store_was_lost(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = bench.store.finish_run
+
+    def and_fail(*arguments: Any, **named: Any) -> bool:
+        if finish(*arguments, **named):
+            raise StoreError("the connection is lost")
+        return False
+
+    monkeypatch.setattr(bench.store, "finish_run", and_fail)
+    assert [run_once(bench, Outcome(exit_code=0))] == bench.heard(1)
+
+
+def test_what_another_scheduler_took_for_lost_is_told_by_that_one_alone(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+
+    def take() -> None:
+        (run,) = bench.runs()
+        lost = replace(run, status=RunStatus.INTERRUPTED, ended=bench.clock(), error="it was lost")
+        assert bench.store.finish_run("default", lost, retry=None)
+
+    bench.runner.on_start = take
+    (run,) = scheduler.run_due()
+    assert RunStatus.SUCCEEDED is run.status
+    assert bench.told.empty()
+    assert "is not recorded: another scheduler has taken it for lost" in caplog.text
+
+
+def test_an_outcome_that_is_not_recorded_is_not_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object, **__: object) -> bool:
+        raise StoreError("the database is away")
+
+    monkeypatch.setattr(bench.store, "finish_run", away)
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    scheduler.patience = Patience(store=0.05, pause=0.01)
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    assert bench.told.empty()
 
 
 def test_a_scheduler_that_is_stopped_stops_its_runs_and_they_begin_again(bench: Bench) -> None:
