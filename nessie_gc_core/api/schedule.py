@@ -32,7 +32,6 @@ from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.schedule.asking import known_jobs, pause, trigger
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
-from nessie_gc_core.services.schedule.file_watch import Unchanging
 from nessie_gc_core.services.schedule.history import last_success
 from nessie_gc_core.services.schedule.page.figures import figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
@@ -181,7 +180,7 @@ class Schedule(Closing):
             ConfigurationError: the file is wrong now.
             StoreError: the store cannot be used.
         """
-        self._scheduler.definition, self._scheduler.source = self._definition, Unchanging()
+        self._read()
         with self._told(once=True):
             return self._scheduler.run_due()
 
@@ -194,14 +193,18 @@ class Schedule(Closing):
             ConfigurationError: the file is wrong from the beginning.
             StoreError: the store cannot be used from the beginning.
         """
-        self._scheduler.definition = self._definition
-        self._scheduler.source = self._file.watch(self._scheduler.definition)
+        self._read()
         with self._told(once=False):
             self._scheduler.run_forever()
 
     def stop(self) -> None:
         """Lets the runs of another thread's call end at their next step; they begin again with the next call."""
         self._scheduler.stopping.set()
+
+    def _read(self) -> None:
+        """Lets the scheduler have what the file says now, and notice if that changes."""
+        self._scheduler.definition = self._definition
+        self._scheduler.source = self._file.watch(self._scheduler.definition)
 
     @property
     def _definition(self) -> ScheduleDefinition:

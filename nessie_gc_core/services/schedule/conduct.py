@@ -7,7 +7,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -36,6 +36,7 @@ _LOOK_SECONDS = 0.5
 _REPORT_ATTEMPTS = 2
 """How often a report is offered to a store that refuses an outcome; then the outcome goes without it."""
 STOPPED = "the scheduler was stopped"
+_CHANGED = "the file was changed while the run began"
 _BY_ITSELF = frozenset({TERMINATED, -signal.SIGTERM, -signal.SIGKILL})
 """How a run ends itself that was not told in time that its lease was renewed."""
 
@@ -67,6 +68,8 @@ class Conductor:
     stopping: threading.Event
     """Set when all runs are to end."""
     patience: Patience = Patience()
+    is_current: Callable[[JobDefinition], bool] = lambda job: True
+    """Whether the file has a job now as its scheduler has read it."""
 
     def conduct(self, job: JobDefinition, run: JobRun, asked: float) -> Ended:
         """Carries out a run that has its job, and gives it with its outcome, and whether the store has that.
@@ -83,6 +86,8 @@ class Conductor:
                 finished = Outcome(exit_code=None, error=one_line(error)).finished(run, self.clock())
             else:
                 finished = self._until_its_end(job, run, work, lease)
+            if finished.status is RunStatus.FAILED and _is_refused(finished) and not self.is_current(job):
+                finished = replace(finished, status=RunStatus.INTERRUPTED, error=f"{_CHANGED}: {finished.error}")
             is_recorded = self._finish(job, finished)
         return Ended(run=finished, is_recorded=is_recorded)
 
@@ -250,11 +255,15 @@ def retry_of(job: JobDefinition, run: JobRun) -> Occasion | None:
             return replace(run.occasion, starts=run.ended)
         again = attempt < max(MOST_LOST, retries + 1)
         return replace(run.occasion, starts=run.ended, attempt=attempt + 1) if again else None
-    is_hopeless = run.exit_code == ConfigurationError.exit_code  # another attempt does not make it right
-    if run.status not in (RunStatus.FAILED, RunStatus.TIMED_OUT) or attempt > retries or is_hopeless:
+    if run.status not in (RunStatus.FAILED, RunStatus.TIMED_OUT) or attempt > retries or _is_refused(run):
         return None
     pause = min(job.settings.retry_after * 2 ** min(attempt - 1, 20), LONGEST_PAUSE)
     return replace(run.occasion, starts=run.ended + pause, attempt=attempt + 1)
+
+
+def _is_refused(run: JobRun) -> bool:
+    """Whether the configuration was wrong, so that another attempt does not make it right."""
+    return run.exit_code == ConfigurationError.exit_code
 
 
 def _named(run: JobRun) -> str:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.text import one_line
-from nessie_gc_core.services.schedule.definition import ScheduleDefinition, ScheduleSettings
+from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition, ScheduleSettings
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +26,13 @@ class Source(Protocol):
     def is_changing(self) -> bool:
         """Whether it was another one just now: runs would be refused."""
 
+    @property
+    def problem(self) -> str | None:
+        """Why the last look could not be used, so that runs would fail; ``None``: it could."""
+
+    def has(self, job: JobDefinition) -> bool:
+        """Whether it has a job now as it was read."""
+
     def look(self) -> ScheduleDefinition | None:
         """The definition if it is another one than that of the last look; else ``None``."""
 
@@ -34,6 +41,11 @@ class Unchanging:
     """A definition that stays as it is."""
 
     is_changing = False
+    problem = None
+
+    def has(self, job: JobDefinition) -> bool:
+        """Always."""
+        return True
 
     def look(self) -> None:
         """Never another one."""
@@ -42,7 +54,7 @@ class Unchanging:
 class FileWatch:
     """Reads the file again when its contents have changed, and have been the same for two looks.
 
-    A file that cannot be used is said to be so once, and leaves everything as it was.
+    A file that cannot be used leaves everything as it was, except that no run can start.
     """
 
     def __init__(self, path: Path, known: ScheduleDefinition, read: Callable[[], ScheduleDefinition]) -> None:
@@ -55,11 +67,21 @@ class FileWatch:
         """A digest of the contents that were read; the first look reads them in any case."""
         self._seen: bytes | None = None
         """The same of the last look."""
+        self.problem: str | None = None
+        """Why what was read last cannot be used."""
 
     @property
     def is_changing(self) -> bool:
         """Whether the contents of the last look are newer than what was read."""
         return self._taken is not None and self._seen != self._taken
+
+    def has(self, job: JobDefinition) -> bool:
+        """Whether the file can be used now, and has a job as it was read."""
+        try:
+            found = self._read().jobs.get(job.name)
+        except NessieGcError:
+            return False
+        return found is not None and found.digest == job.digest
 
     def look(self) -> ScheduleDefinition | None:
         """What the file says, if that is not what it said before."""
@@ -71,8 +93,10 @@ class FileWatch:
         try:
             found = self._read()
         except NessieGcError as error:
-            log.error("%s changed and cannot be used; all stays as it was: %s", self._path, one_line(error))
+            self.problem = one_line(error)
+            log.error("%s changed and cannot be used; no run starts until it can: %s", self._path, self.problem)
             return None
+        self.problem = None
         if _compared(found) == _compared(self._known):
             return None
         _say_what_waits(self._known.settings, found.settings)

@@ -153,6 +153,8 @@ class Scheduler:
 
     # ---- what is due ----------------------------------------------------------------------------------
     def _start_due(self, pool: Pool, until: datetime) -> None:
+        if self.source.problem is not None:
+            return  # each run would read the same file, and fail
         for job in self.store.due_jobs(self.definition.name, at=until, limit=_DUE_AT_ONCE):
             if self.stopping.is_set() or pool.is_full or self.source.is_changing:
                 return
@@ -210,6 +212,7 @@ class Scheduler:
             elapsed=self.elapsed,
             stopping=self.stopping,
             patience=self.patience,
+            is_current=self.source.has,
         )
 
     def _take_ended(self, pool: Pool) -> list[JobRun]:
@@ -250,6 +253,8 @@ class Scheduler:
         if self._tended is not None and self.elapsed() - self._tended < _TEND_SECONDS:
             return
         self._tended = self.elapsed()
+        if self.source.problem is not None:
+            log.error("no run starts, because the file cannot be used: %s", self.source.problem)
         known = {job.name: job for job in self.store.jobs(self.definition.name)}
         if not known:  # the store is another one, or was emptied
             self.define()

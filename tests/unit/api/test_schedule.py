@@ -19,6 +19,7 @@ from nessie_gc_core.api.in_process import _Thread
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.times import elapsed_seconds, utc_now
+from nessie_gc_core.services.schedule.conduct import MOST_LOST
 
 DEAD = {f"memory://warehouse/db/t/data/dead-{number}.parquet" for number in range(6)}
 JOBS = """
@@ -222,9 +223,11 @@ def test_s27_a_run_whose_job_the_file_has_changed_since_is_refused(
     read = schedule._file.read()
     (home / "nessie-gc.toml").write_text(JOBS.replace("files-per-step", "dry-run = true\nfiles-per-step"))
     schedule._scheduler.definition = read
-    run, _ = sorted(schedule._scheduler.run_due(), key=lambda run: run.job)
-    assert (RunStatus.FAILED, 2) == (run.status, run.exit_code)
-    assert "is not what its scheduler has read" in (run.error or "")
+    schedule._scheduler.source = schedule._file.watch(read)
+    runs = [run for run in schedule._scheduler.run_due() if run.job == "collect"]
+    assert [(RunStatus.INTERRUPTED, 2)] * MOST_LOST == [(run.status, run.exit_code) for run in runs]
+    assert "is not what its scheduler has read" in (runs[0].error or "")
+    assert DEAD <= set(lake.paths())
 
 
 def test_another_schedule_or_store_in_the_file_is_refused(schedule: Schedule, home: Path) -> None:

@@ -13,9 +13,11 @@ from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model.schedule import RunStatus
 from nessie_gc_core.plugins import installed
-from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
 from nessie_gc_core.services.schedule.file_watch import FileWatch
+from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.pool import Pool
 
 from .conftest import Bench
@@ -56,6 +58,11 @@ class Script:
 
     says: list[ScheduleDefinition] = field(default_factory=list)
     is_changing: bool = False
+    problem: str | None = None
+    has_jobs: bool = True
+
+    def has(self, job: JobDefinition) -> bool:
+        return self.has_jobs
 
     def look(self) -> ScheduleDefinition | None:
         return self.says.pop() if self.says else None
@@ -125,9 +132,35 @@ def test_a_file_that_is_wrong_is_said_to_be_once_and_changes_nothing(
     path.unlink() if text is None else path.write_text(text)
     assert [None] * 4 == [watched.look() for _ in range(4)]
     (said,) = caplog.messages
-    assert f"{path} changed and cannot be used; all stays as it was: " in said
+    assert f"{path} changed and cannot be used; no run starts until it can: " in said
+    assert watched.problem is not None
+    assert said.endswith(watched.problem)
     path.write_text(TEXT.replace("PT1H", "PT2H"))
     assert [True, False] == [watched.look() is None for _ in range(2)]
+    assert watched.problem is None
+
+
+def test_a_file_that_was_wrong_and_is_as_before_can_be_used_again(path: Path) -> None:
+    watched = watch(path)
+    for text, is_wrong in (("[schedule", True), (TEXT, False)):
+        path.write_text(text)
+        assert [None, None] == [watched.look(), watched.look()]
+        assert is_wrong is (watched.problem is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [
+        (TEXT, True),
+        (TEXT.replace("PT1H", "PT2H"), False),
+        (TEXT.replace("nightly", "other"), False),
+        ("[schedule", False),
+    ],
+)
+def test_a_file_says_whether_it_has_a_job_now_as_it_was_read(path: Path, text: str, has: bool) -> None:
+    watched, job = watch(path), reader(path)().jobs["nightly"]
+    path.write_text(text)
+    assert has is watched.has(job)
 
 
 @pytest.mark.parametrize("text", ["# a comment\n" + TEXT, TEXT.replace("\n[", "\njdbc-user = 'gc'\n[")])
@@ -220,6 +253,40 @@ def test_nothing_starts_while_the_file_changes(bench: Bench) -> None:
         machine.script.is_changing = False
         machine.scheduler._start_due(pool, bench.clock())
     assert 1 == len(bench.runner.started)
+
+
+def test_nothing_starts_while_the_file_is_wrong_and_what_was_due_starts_then(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine = Machine(bench).begins(a="PT1H")
+    bench.clock.pass_(hours=1)
+    machine.script.problem = "x.toml is not TOML"
+    machine.scheduler._tend()
+    assert ["no run starts, because the file cannot be used: x.toml is not TOML"] == caplog.messages
+    with Pool(1) as pool:
+        machine.scheduler._start_due(pool, bench.clock())
+        assert [] == bench.runner.started
+        machine.script.problem = None
+        machine.scheduler._start_due(pool, bench.clock())
+    assert 1 == len(bench.runner.started)
+
+
+@pytest.mark.parametrize(
+    ("has_jobs", "statuses"),
+    [(False, {RunStatus.INTERRUPTED, RunStatus.SUCCEEDED}), (True, {RunStatus.FAILED})],
+)
+def test_a_run_that_is_refused_begins_again_only_if_the_file_was_changed_meanwhile(
+    bench: Bench, has_jobs: bool, statuses: set[RunStatus]
+) -> None:
+    machine = Machine(bench).begins(a="PT1H")
+    bench.runner.outcomes["a"] = [Outcome(exit_code=2, report='{"error": "it is not what its scheduler has read"}')]
+    bench.clock.pass_(hours=1)
+    machine.script.has_jobs = has_jobs
+    machine.scheduler.run_due()
+    assert statuses == {run.status for run in bench.runs()}
+    assert has_jobs is (
+        not any("was changed while the run began: it is not what" in (run.error or "") for run in bench.runs())
+    )
 
 
 def test_a_change_is_not_lost_if_the_store_is_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
