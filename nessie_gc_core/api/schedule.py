@@ -144,7 +144,7 @@ class Schedule(Closing):
                 spark=spark,
                 clock=clock,
                 plugins=self._plugins,
-                succeeded=partial(last_success, self._opened.store, self._opened.name),
+                succeeded=partial(last_success, self._opened.store, self._opened.name, clock=clock),
             ),
             clock=clock,
         )

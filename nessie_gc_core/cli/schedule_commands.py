@@ -54,7 +54,8 @@ def run(call: Call) -> int:
             definition=opened.definition,
             store=opened.store,
             runner=ProcessRunner(
-                Path(call.session.config.name).absolute(), succeeded=partial(last_success, opened.store, opened.name)
+                Path(call.session.config.name).absolute(),
+                succeeded=partial(last_success, opened.store, opened.name, clock=utc_now),
             ),
             listeners=listeners,
             source=watched_file(call, opened.definition),

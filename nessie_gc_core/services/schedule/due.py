@@ -15,6 +15,8 @@ from nessie_gc_core.services.schedule.outcome import Outcome, Work
 
 HEALTH = "health"
 """The service whose report decides."""
+_NO_TABLE = {"exclude": "(?s:.*)"}
+"""Parameters with which it reads no table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,11 @@ class Trigger:
         commits = [] if self.commits is None else [f"{plural(self.commits, 'commit')} since its last success"]
         return " or ".join([*names, *size, *commits])
 
+    @property
+    def needs_tables(self) -> bool:
+        """Whether something decides beside commits, which are counted without a look at tables."""
+        return bool(self.findings) or self.reclaimable_bytes is not None
+
     def parameters(self, succeeded: datetime | None) -> dict[str, str]:
         """Parameters of ``health``, beside what the file says.
 
@@ -62,7 +69,8 @@ class Trigger:
         """
         if self.commits is None or succeeded is None:
             return {}
-        return {"commits_since": succeeded.isoformat(), "max_commits": str(self.commits)}
+        counted = {"commits_since": succeeded.isoformat(), "max_commits": str(self.commits)}
+        return counted if self.needs_tables else {**counted, **_NO_TABLE}
 
     def is_met(self, report: Mapping[str, Any]) -> bool:
         """Whether a report of ``health`` has one of them."""
@@ -74,6 +82,10 @@ class Trigger:
             return True
         reclaimable = sum(table["reclaimable_bytes"] or 0 for table in tables)
         return self.reclaimable_bytes is not None and reclaimable >= self.reclaimable_bytes
+
+    def is_unknown(self, report: Mapping[str, Any], exit_code: int | None) -> bool:
+        """Whether a report of ``health`` in which nothing is due lacks something that could be."""
+        return (self.commits is not None and report.get("commits") is None) or (self.needs_tables and exit_code != 0)
 
 
 class WhenDue:
@@ -96,8 +108,9 @@ class WhenDue:
         if self._stopped:
             return Outcome(exit_code=143, error="it was stopped before it began")
         if not self._trigger.is_met(report):
-            unread = outcome.exit_code != 0
-            return outcome if unread else Outcome(exit_code=0, not_due=f"health found no {self._trigger.text}")
+            if not self._trigger.is_unknown(report, outcome.exit_code):
+                return Outcome(exit_code=0, not_due=f"health found no {self._trigger.text}")
+            return outcome if outcome.exit_code != 0 else Outcome(exit_code=1, error="health counted no commits")
         self._looks = False
         self._now = self._start(self._leased)
         return None

@@ -11,6 +11,8 @@ from uuid import UUID
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.model.times import Clock
+from nessie_gc_core.services.schedule.timing import WRONG_CLOCK
 
 
 def state_of(job: ScheduledJob, now: datetime, lost: Collection[UUID] = ()) -> str:
@@ -30,14 +32,17 @@ def state_of(job: ScheduledJob, now: datetime, lost: Collection[UUID] = ()) -> s
     return "due" if job.next is not None and job.next.starts <= now else "waiting"
 
 
-def last_success(store: ScheduleStore, schedule: str, job: str) -> datetime | None:
+def last_success(store: ScheduleStore, schedule: str, job: str, *, clock: Clock) -> datetime | None:
     """When the last run of a job ended that succeeded; ``None``: the store knows none.
+
+    Runs by a clock that was ahead do not count, because what came after them would seem to be earlier.
 
     Raises:
         StoreError: the store cannot be used.
     """
-    latest = first_of(store.runs(schedule, jobs=[job], statuses=[RunStatus.SUCCEEDED], limit=1))
-    return None if latest is None else latest.ended
+    latest = clock() + WRONG_CLOCK
+    last = first_of(store.runs(schedule, jobs=[job], statuses=[RunStatus.SUCCEEDED], until=latest, limit=1))
+    return None if last is None or last.ended is None or last.ended > latest else last.ended
 
 
 def plain_job(job: ScheduledJob) -> dict[str, Any]:

@@ -24,11 +24,10 @@ from nessie_gc_core.services.schedule.pool import Pool
 from nessie_gc_core.services.schedule.quiet import quiet_until
 from nessie_gc_core.services.schedule.running import Runner
 from nessie_gc_core.services.schedule.telling.listeners import Listeners
+from nessie_gc_core.services.schedule.timing import WRONG_CLOCK
 
 log = logging.getLogger(__name__)
 
-WRONG_CLOCK = timedelta(days=1)
-"""A job whose last occasion is so much later than now had it from a clock that was wrong."""
 LOOK_SECONDS = 5.0
 """How often a scheduler looks for what is due."""
 SOON_SECONDS = 1.0

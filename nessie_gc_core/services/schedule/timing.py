@@ -13,6 +13,8 @@ from nessie_gc_core.errors import ConfigurationError
 
 SHORTEST = timedelta(seconds=1)
 """The shortest interval."""
+WRONG_CLOCK = timedelta(days=1)
+"""What happened so much later than now had its time from a clock that was wrong."""
 _NICKNAMES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",

@@ -5,14 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lakes_by_hand import lake_at
+from nessie_gc_memory import put
 
+from nessie_gc_core import Collector
+from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.config.given import Given
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT
 from nessie_gc_core.model.schedule import RunStatus
+from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.schedule.due import Trigger, WhenDue
 from nessie_gc_core.services.schedule.history import last_success
 from nessie_gc_core.services.schedule.outcome import Outcome
@@ -75,17 +83,49 @@ def test_a_run_starts_if_enough_can_be_reclaimed(bytes_: int | None, starts: boo
     assert starts is bool(started)
 
 
-@pytest.mark.parametrize(("commits", "starts"), [(None, False), (99, False), (100, True)])
-def test_a_run_starts_if_there_are_enough_commits(commits: int | None, starts: bool) -> None:
+@pytest.mark.parametrize(("commits", "starts"), [(99, False), (100, True)])
+def test_a_run_starts_if_there_are_enough_commits(commits: int, starts: bool) -> None:
     outcome, started = run_of({**health(), "commits": commits}, commits=100)
     assert starts is bool(started)
     assert starts is (outcome.not_due != "health found no 100 commits since its last success")
 
 
+@pytest.mark.parametrize(("commits", "ended"), [(99, "not due"), (None, "failed"), (100, "started")])
+def test_a_table_that_cannot_be_read_does_not_matter_where_only_commits_count(commits: int | None, ended: str) -> None:
+    outcome, started = run_of({**health(), "commits": commits}, commits=100, exit_code=1)
+    assert ended == ("started" if started else "failed" if outcome.not_due is None else "not due")
+
+
+def test_commits_that_nobody_counted_are_a_failure() -> None:
+    outcome, started = run_of(health(), commits=100)
+    assert ([], 1, "health counted no commits") == (started, outcome.exit_code, outcome.error)
+
+
+def test_a_table_that_cannot_be_read_matters_where_more_than_commits_counts() -> None:
+    outcome, _ = run_of({**health(), "commits": 99}, "snapshots", commits=100, exit_code=1)
+    assert (1, None) == (outcome.exit_code, outcome.not_due)
+
+
 def test_commits_count_from_the_last_success_on_and_no_further_than_needed() -> None:
-    trigger = Trigger.read([], None, 100)
+    trigger = Trigger.read(["orphans"], None, 100)
     assert trigger is not None
     assert {"commits_since": "2026-03-02T00:00:00+00:00", "max_commits": "100"} == trigger.parameters(MIDNIGHT)
+
+
+def test_where_only_commits_count_no_table_is_read() -> None:
+    trigger = Trigger.read([], None, 3)
+    assert trigger is not None
+    given = Given.read([HealthParameters], trigger.parameters(MIDNIGHT), file=ConfigFile(), environment={})
+    with (
+        lake_at(MIDNIGHT + timedelta(hours=1), "default") as lake,
+        Collector(repository="memory", store="memory") as gc,
+    ):
+        table = lake.table("db.t", location="memory://warehouse/db/t").version
+        lake.commit("main", put(replace(table, content_type=UNKNOWN_CONTENT)))
+        report = gc.health(**given.values)
+        tables = gc.health().tables
+    assert (["db.t"], []) == ([table.table for table in tables], report.tables)
+    assert 1 == report.commits
 
 
 PROGRAM = """
@@ -103,7 +143,8 @@ print(json.dumps({"tables": [], "commits": 7}))
         (
             MIDNIGHT,
             [
-                f"health --config x.toml --json --commits-since={MIDNIGHT.isoformat()} --max-commits=7",
+                f"health --config x.toml --json --commits-since={MIDNIGHT.isoformat()} --max-commits=7 "
+                "--exclude=(?s:.*)",
                 "gc --config x.toml --json",
             ],
         ),
@@ -138,8 +179,29 @@ def test_the_last_success_is_that_of_the_job_and_the_latest(bench: Bench) -> Non
         bench.clock.pass_(hours=1)
         scheduler.run_due()
     expected = MIDNIGHT + timedelta(hours=2)
-    assert expected == last_success(bench.store, "default", "nightly")
-    assert last_success(bench.store, "default", "unknown") is None
+    assert expected == last_success(bench.store, "default", "nightly", clock=bench.clock)
+    assert last_success(bench.store, "default", "unknown", clock=bench.clock) is None
+
+
+def test_a_success_by_a_clock_that_was_ahead_is_none(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"every": "PT1H"}})
+    scheduler.define()
+    for year in (2026, 2027):
+        bench.clock.now = MIDNIGHT.replace(year=year, hour=1)
+        assert 1 == len(scheduler.run_due())
+    assert bench.clock() == last_success(bench.store, "default", "nightly", clock=bench.clock)
+    bench.clock.now = MIDNIGHT.replace(hour=2)
+    assert MIDNIGHT.replace(hour=1) == last_success(bench.store, "default", "nightly", clock=bench.clock)
+
+
+def test_a_success_during_which_the_clock_was_set_ahead_is_none(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"every": "PT1H"}})
+    scheduler.define()
+    bench.clock.pass_(hours=1)
+    bench.runner.on_start = lambda: bench.clock.pass_(days=365)
+    assert 1 == len(scheduler.run_due())
+    bench.clock.pass_(days=-365)
+    assert last_success(bench.store, "default", "nightly", clock=bench.clock) is None
 
 
 def test_a_health_that_fails_is_a_failure_and_starts_nothing() -> None:
