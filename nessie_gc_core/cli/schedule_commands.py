@@ -129,6 +129,14 @@ def list_(call: Call) -> int:
     with open_schedule(call) as opened:
         jobs = known_jobs(opened.store, opened.definition, now)
         lost = {run.id for run in opened.store.lost_runs(opened.name)}
+        others = opened.definition.differences(opened.store.jobs(opened.name)).names
+    if others:
+        log.warning(
+            "these jobs of the schedule %r are not the same in this file and in the store, where another file, or "
+            "another version of this one, defined them: %s",
+            opened.name,
+            ", ".join(others),
+        )
     if call.session.as_json:
         plain = [{**plain_job(job), "state": state_of(job, now, lost)} for job in jobs]
         print_json({"schedule": opened.name, "jobs": plain})

@@ -150,6 +150,21 @@ class JobDefinition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """The names of jobs that a store and a file do not have in common."""
+
+    other: Sequence[str]
+    """Those that the store has, and the file has otherwise or not at all."""
+    missing: Sequence[str]
+    """Those that only the file has."""
+
+    @property
+    def names(self) -> list[str]:
+        """All of them."""
+        return [*self.other, *self.missing]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleDefinition:
     """All jobs of a file."""
 
@@ -184,6 +199,21 @@ class ScheduleDefinition:
             with _telling(f"{file.name}: [schedule.jobs.{name}]"):
                 read[name] = _job(name, job, settings, zone, digest=digests.digest(file, name) or "")
         return cls(settings=settings, jobs=read)
+
+    def has(self, scheduled: ScheduledJob) -> bool:
+        """Whether a job is here as a store has it."""
+        job = self.jobs.get(scheduled.name)
+        return job is not None and (job.definition, job.digest) == (scheduled.definition, scheduled.digest)
+
+    def differences(self, known: Iterable[ScheduledJob]) -> Differences:
+        """What is other in a store: another file, or another version of this one, defined its jobs.
+
+        Args:
+            known: all jobs of the store; if there are none, nothing is other: nobody has defined any.
+        """
+        by_name = {job.name: job for job in known}
+        missing = sorted(self.jobs.keys() - by_name.keys()) if by_name else []
+        return Differences(other=[name for name, job in sorted(by_name.items()) if not self.has(job)], missing=missing)
 
     def check(self, names: Iterable[str]) -> None:
         """Makes sure that there are jobs with these names.

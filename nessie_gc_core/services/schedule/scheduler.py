@@ -60,11 +60,21 @@ class Scheduler:
     """When the store could not be used last."""
 
     def define(self) -> None:
-        """Makes the jobs of the definition those of the store.
+        """Makes the jobs of the definition those of the store; if it has others, a warning says which are replaced.
 
         Raises:
             StoreError: the store cannot be used.
         """
+        found = self.definition.differences(self.store.jobs(self.definition.name))
+        if found.names:
+            log.warning(
+                "this start replaces the jobs of the schedule %r in the store, which another file, or another version "
+                "of this one, defined (other: %s; added: %s); make sure that this file is the newest one, and the same "
+                "on all machines",
+                self.definition.name,
+                ", ".join(found.other) or "none",
+                ", ".join(found.missing) or "none",
+            )
         self._define(self.definition)
 
     def _define(self, definition: ScheduleDefinition) -> None:
@@ -143,7 +153,7 @@ class Scheduler:
         if newer is None:
             return
         known = {job.name: job for job in self.store.jobs(newer.name)}
-        is_known = all(self._is_mine(job) or _has(newer, job) for job in known.values())
+        is_known = all(self._is_mine(job) or newer.has(job) for job in known.values())
         removed = self.definition.jobs.keys() & newer.jobs.keys() - known.keys()
         if not known or (is_known and not removed):
             self._define(newer)
@@ -192,7 +202,7 @@ class Scheduler:
 
     def _is_mine(self, scheduled: ScheduledJob) -> bool:
         """Whether the store has a job as this definition has it; if not, another file is used for the same schedule."""
-        return _has(self.definition, scheduled)
+        return self.definition.has(scheduled)
 
     def _too_late(self, job: JobDefinition, occasion: Occasion) -> str | None:
         """Why an occasion is skipped; ``None``: it is not."""
@@ -254,20 +264,18 @@ class Scheduler:
         self._tended = self.elapsed()
         if self.source.problem is not None:
             log.error("no run starts, because the file cannot be used: %s", self.source.problem)
-        known = {job.name: job for job in self.store.jobs(self.definition.name)}
+        known = list(self.store.jobs(self.definition.name))
         if not known:  # the store is another one, or was emptied
             self.define()
-            known = {job.name: job for job in self.store.jobs(self.definition.name)}
-        other = [job.name for job in known.values() if not self._is_mine(job)]
-        missing = sorted(self.definition.jobs.keys() - known.keys())  # a newer file may have removed them
-        if foreign := [*other, *missing]:
+            known = list(self.store.jobs(self.definition.name))
+        if foreign := self.definition.differences(known).names:  # a newer file may have removed those that are missing
             log.error(
                 "the jobs of the schedule %r in the store are not those of this file (such as %s): is another file, or "
                 "an older one, used for the same schedule? give one of them another `name`, or restart this scheduler",
                 self.definition.name,
                 foreign[0],
             )
-        self._mend_clocks(known.values())
+        self._mend_clocks(known)
         keep = self.definition.settings.keep
         self.store.forget_runs(self.definition.name, before=self.clock() - keep)
 
@@ -287,9 +295,3 @@ class Scheduler:
             if next_.due > expected.due:
                 log.warning("%s is due %s and not %s: a clock was ahead", job.name, expected.due, next_.due)
                 self.store.set_next(self.definition.name, job.name, seen=next_, then=expected)
-
-
-def _has(definition: ScheduleDefinition, scheduled: ScheduledJob) -> bool:
-    """Whether a definition has a job as the store has it."""
-    job = definition.jobs.get(scheduled.name)
-    return job is not None and (job.definition, job.digest) == (scheduled.definition, scheduled.digest)

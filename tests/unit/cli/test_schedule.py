@@ -73,6 +73,15 @@ def test_jobs_are_listed_with_when_they_are_due(run: Run) -> None:
     assert {"state": "waiting", "paused": False, "last": None, "run": None}.items() <= body["jobs"][0].items()
 
 
+def test_s27_jobs_that_another_file_has_defined_are_named_by_the_list(run: Run, file: Path) -> None:
+    run("schedule", "pause", "nightly")
+    assert "" == run("schedule", "list").stderr
+    file.write_text('allow = ["s3://lake/"]' + JOBS)
+    (said,) = run("schedule", "list").stderr.splitlines()
+    assert "these jobs of the schedule 'default' are not the same in this file and in the store" in said
+    assert said.endswith("defined them: nightly, often")
+
+
 def test_a_job_is_paused_resumed_and_triggered(run: Run) -> None:
     assert "nightly is paused\n" == run("schedule", "pause", "nightly").stdout
     assert "paused" in run("schedule", "list").stdout.splitlines()[1]
@@ -94,7 +103,7 @@ def test_of_several_jobs_of_which_one_is_unknown_none_is_changed(run: Run, comma
 def test_a_run_whose_lease_has_expired_is_listed_as_lost(run: Run, lease: timedelta, state: str) -> None:
     run("schedule", "trigger", "often")  # the store knows the job
     with JdbcScheduleStore.from_options({"url": "sqlite:///schedule.db"}) as store:
-        (job,) = store.jobs("default")
+        (job,) = (job for job in store.jobs("default") if job.name == "often")
         assert job.next is not None
         going = {"id": uuid4(), "job": "often", "service": "health", "status": RunStatus.RUNNING, "started": NOW}
         assert store.start_run("default", JobRun(occasion=job.next, **going), then=job.next, lease=lease)  # type: ignore[arg-type]

@@ -296,6 +296,26 @@ def test_a_scheduler_leaves_jobs_alone_that_another_file_defines(
     assert 1 == len(new.run_due())
 
 
+def test_s27_a_start_that_replaces_jobs_of_another_file_says_which(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.scheduler({"changed": {"every": "PT1H"}, "gone": {"every": "PT1H"}, "same": {"every": "PT1H"}}).define()
+    bench.scheduler({"changed": {"every": "PT2H"}, "new": {"every": "PT1H"}, "same": {"every": "PT1H"}}).define()
+    (said,) = caplog.messages
+    assert "this start replaces the jobs of the schedule 'default' in the store" in said
+    assert "(other: changed, gone; added: new)" in said
+
+
+def test_a_start_with_the_same_file_replaces_nothing_also_after_a_job_was_triggered(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler = bench.scheduler({"nightly": {"every": "PT1H"}, "other": {"every": "PT1H"}})
+    trigger(bench.store, scheduler.definition, "nightly", at=bench.clock())
+    scheduler.define()
+    bench.scheduler({"nightly": {"every": "PT1H"}, "other": {"every": "PT1H"}}).define()
+    assert [] == caplog.messages
+
+
 def test_a_job_is_paused_without_touching_those_of_another_file(bench: Bench) -> None:
     bench.scheduler(HOURLY).define()
     other = bench.scheduler({"other": {"every": "PT1H"}})
