@@ -100,7 +100,8 @@ class UnreferencedAssets:
         table = open_table(run, service.parameters, make_branch=True)
         assert table is not None  # its branch was made
         chosen = None if assets is None else run.engine.from_frame(assets, ASSETS)
-        return service.report(service.update(table, identified, chosen), run, assets=identified.assets)
+        found = service.update(table, identified, chosen, go_on=run.go_on)
+        return service.report(found, run, assets=identified.assets)
 
     def identify(self, **parameters: Any) -> AssetsReport:
         """Finds unreferenced assets, and adds them to the table: both of the above."""

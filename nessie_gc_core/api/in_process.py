@@ -47,10 +47,11 @@ _STOP_SECONDS = 0.2
 class InProcessRunner:
     """Runs each job in a thread of this process, with what ``nessie-gc SERVICE --json`` would read and report.
 
-    A thread cannot be killed. A run that has to end does so at its next step: before it deletes or commits more, and
-    whenever it tells its progress. What it is doing at that moment, such as a batch of deletions or a call to a server,
-    comes to its end. If its lease was not renewed in time, it ends there as well, whether or not anybody asked, so that
-    a process that was suspended deletes nothing more when it goes on.
+    A thread cannot be killed. A run that has to end finishes the step under way: the deletion of up to
+    ``files_per_step`` files with its records, a rewrite of some partitions or manifests of a table, one commit, or the
+    listing of a location. After that it deletes and commits nothing. If its lease was not renewed in time, it ends
+    there as well, whether or not anybody asked, so that a process that was suspended only finishes that step when it
+    goes on.
     """
 
     def __init__(

@@ -96,8 +96,9 @@ class Schedule(Closing):
             for run in schedule.run_once():
                 print(run.job, run.status, run.numbers.get("deleted.bytes"))
 
-    A run in a thread cannot be killed: if it takes too long, or is to end, it does so at its next step. It deletes
-    nothing after its lease. To have runs that can be killed, use ``nessie-gc schedule run``.
+    A run in a thread cannot be killed: if it takes too long, is stopped, or loses its lease, it deletes and commits
+    nothing after the step under way, which may be a batch of deletions or a rewrite of large partitions. To have runs
+    that can be killed, use ``nessie-gc schedule run``.
     """
 
     def __init__(
@@ -198,7 +199,7 @@ class Schedule(Closing):
             self._scheduler.run_forever()
 
     def stop(self) -> None:
-        """Lets the runs of another thread's call end at their next step; they begin again with the next call."""
+        """Lets the runs of another thread's call end after the step under way; they begin again with the next call."""
         self._scheduler.stopping.set()
 
     def _read(self) -> None:

@@ -119,7 +119,8 @@ class Upkeep(ABC):
         """
         age = parse_duration(older_than) if isinstance(older_than, str) else older_than
         rule = PruneRule(older_than=age, keep=keep, status=statuses(status), discard_deferred=discard_deferred)
-        return prune(self.new_run().store, rule, dry_run=dry_run)
+        run = self.new_run()
+        return prune(run.store, rule, dry_run=dry_run, go_on=run.go_on)
 
     def import_java(self, *, dry_run: bool, java_time_zone: str, **parameters: Any) -> ImportJavaReport:
         """Imports live sets and deferred deletions from the tables of Nessie's Java tool, which are only read.

@@ -16,7 +16,7 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, marked_with
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import Reach, ReferencePolicies
 from nessie_gc_core.model.times import Clock, utc_now
-from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.run import GoOn, Run, never_stopped
 from nessie_gc_core.services.stored_live_sets import LiveSetService, as_plain, statuses
 
 _IN_PROGRESS = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.EXPIRY_IN_PROGRESS})
@@ -103,7 +103,9 @@ class PruneReport:
         }
 
 
-def prune(store: LiveSetStore, rule: PruneRule, *, dry_run: bool, clock: Clock = utc_now) -> PruneReport:
+def prune(
+    store: LiveSetStore, rule: PruneRule, *, dry_run: bool, clock: Clock = utc_now, go_on: GoOn = never_stopped
+) -> PruneReport:
     """Removes the rows of old live sets, but no files.
 
     A live set stays while someone works with it, and while a later run needs it: the newest of each repository that was
@@ -115,20 +117,21 @@ def prune(store: LiveSetStore, rule: PruneRule, *, dry_run: bool, clock: Clock =
         rule: which go.
         dry_run: whether they are only named.
         clock: says what time it is.
+        go_on: asked before every removal; raises if the run has to end.
 
     Raises:
         ConfigurationError: the age is negative.
     """
     if rule.older_than < timedelta(0):
         raise ConfigurationError("`older_than` must not be negative; give a duration such as P90D")
-    return _Pruning(store, rule, clock(), PruneReport(dry_run=dry_run)).run()
+    return _Pruning(store, rule, clock(), PruneReport(dry_run=dry_run), go_on).run()
 
 
 class _Pruning:
     """One run."""
 
-    def __init__(self, store: LiveSetStore, rule: PruneRule, now: datetime, report: PruneReport) -> None:
-        self._store, self._rule, self._now, self._report = store, rule, now, report
+    def __init__(self, store: LiveSetStore, rule: PruneRule, now: datetime, report: PruneReport, go_on: GoOn) -> None:
+        self._store, self._rule, self._now, self._report, self._go_on = store, rule, now, report, go_on
         self._service = LiveSetService(store)
         self._all = self._service.all()
         self._needed = self._needed_by_later_runs()
@@ -165,6 +168,7 @@ class _Pruning:
         return group, reason, unasked is None
 
     def _delete(self, live_set: LiveSet) -> str | None:
+        self._go_on()
         try:
             self._service.delete(live_set.id, discard_deferred=self._rule.discard_deferred, alone=True)
         except (LeaseHeldError, LiveSetStateError, LiveSetNotFoundError) as error:  # somebody was quicker
@@ -274,4 +278,5 @@ class PruneService(Service[Run]):
         Raises:
             ConfigurationError: the age is missing, or a status is invalid.
         """
-        return prune(run.store, self._parameters.rule(), dry_run=self._parameters.dry_run, clock=run.clock)
+        rule, dry_run = self._parameters.rule(), self._parameters.dry_run
+        return prune(run.store, rule, dry_run=dry_run, clock=run.clock, go_on=run.go_on)

@@ -50,7 +50,7 @@ class Run:
     """Says how much time passed; a clock that someone sets would make a lease last too long."""
     progress: Progress = no_progress
     go_on: GoOn = never_stopped
-    """Asked before every step that deletes or commits, and whenever progress is told."""
+    """Asked before every step that deletes or commits, and whenever progress is told; what it raises ends the run."""
 
     telling: threading.RLock = field(default_factory=threading.RLock, repr=False)
     """Held while progress is reported, because several threads may report it."""

@@ -99,6 +99,7 @@ class _Purging:
         if self.report.agreed.files:
             self._delete(approved)
         if self._parameters.drop_gc_table and not self._parameters.dry_run:
+            self._run.go_on()
             self._table.drop()
 
     def _approved(self) -> Dataset:
@@ -123,7 +124,9 @@ class _Purging:
         met = self.report.assets.select(_ASSET) if self.report.assets is not None else run.engine.empty(_ASSET)
         plan, index = swept.scope.plan, swept.scope.index
         rest = not_met(approved, met, swept.stored, index=index, units=plan.units, purge=self._purge)
-        self._settle(rest.checkpoint(), tried=False)
+        rest = rest.checkpoint()
+        run.go_on()
+        self._settle(rest, tried=False)
         if directories.count():
             on_request, dry_run = given.remove_directories, given.dry_run
             removed = remove_directories(run, directories, swept, self._purge, on_request=on_request, dry_run=dry_run)

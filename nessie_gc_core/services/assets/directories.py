@@ -117,6 +117,7 @@ def remove_directories(
             stays = left_out.get(row["path"], NOT_EMPTY) if on_request else ON_REQUEST
             became: tuple[Outcome, str | None] = (Outcome.SPARED, stays)
             if on_request and row["path"] in now:
+                run.go_on()
                 became = (Outcome.WOULD_DELETE, None) if dry_run else _removed(connectors, row["path"])
             handled.append(_handled(row, *became, purge))
     return run.engine.dataset(to_batches(handled, HANDLED_ASSETS), HANDLED_ASSETS)

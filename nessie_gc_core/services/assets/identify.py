@@ -32,7 +32,7 @@ from nessie_gc_core.services.assets.table import AssetTable
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.preconditions import check_one_repository
-from nessie_gc_core.services.run import Run
+from nessie_gc_core.services.run import GoOn, Run, never_stopped
 from nessie_gc_core.services.sweep import Directions
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class IdentifyService(Service[Run]):
         identified = self.find(run, table)
         if self.parameters.dry_run or table is None:
             return self.report(identified.run, run, assets=identified.assets)
-        return self.report(self.update(table, identified), run, assets=identified.assets)
+        return self.report(self.update(table, identified, go_on=run.go_on), run, assets=identified.assets)
 
     def _earlier(self, table: AssetTable | None) -> AssetRun | None:
         """The run with the wanted identity, where it is complete already."""
@@ -134,7 +134,14 @@ class IdentifyService(Service[Run]):
             lost = find_lost(run, swept, LostRun(run=identity, at=at))
         return Identified(assets=assets, run=found, lost=lost, cache=cache)
 
-    def update(self, table: AssetTable, identified: Identified, assets: Dataset | None = None) -> AssetRun:
+    def update(
+        self,
+        table: AssetTable,
+        identified: Identified,
+        assets: Dataset | None = None,
+        *,
+        go_on: GoOn = never_stopped,
+    ) -> AssetRun:
         """Adds what was found to the table, which is made where it is missing; returns the run with its number.
 
         A run that is already there is not added again.
@@ -143,21 +150,29 @@ class IdentifyService(Service[Run]):
             table: the table.
             identified: what was found.
             assets: the part to add; all by default.
+            go_on: asked before every commit; a run that ends before it is complete does not count.
         """
         earlier = self._complete(table, identified.run.run)
         if earlier is not None:
             return earlier
+        go_on()
         table.make()
         chosen = identified.assets if assets is None else assets.checkpoint()
         counted = tally(chosen)
+        go_on()
         run = table.start(replace(identified.run, assets=counted.files, size_bytes=counted.bytes))
         rows = chosen.flat_map(NumberAssets(run.runid))
-        table.append(table.with_first_seen(rows))
+        rows = table.with_first_seen(rows)
+        go_on()
+        table.append(rows)
         if self.parameters.lost_name is not None:
+            go_on()
             table.append_lost(self.parameters.lost_name, identified.lost)
         remembering = cache_name(self.parameters.expansion_cache)
         if remembering is not None and identified.cache is not None:
+            go_on()
             table.remember(remembering, identified.cache)
+        go_on()
         table.complete(run)
         log.info("run %d (%s) of %s: %d assets", run.runid, run.run, table, run.assets)
         return run

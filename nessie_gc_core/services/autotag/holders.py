@@ -78,8 +78,16 @@ class Holder(ABC):
         """
 
     @abstractmethod
-    def change(self, make: Sequence[TagRecord], delete: Sequence[TagRecord]) -> Iterator[tuple[TagRecord, Change]]:
-        """Makes tags, and deletes others that are where their records say; tells the outcome of each."""
+    def change(
+        self, make: Sequence[TagRecord], delete: Sequence[TagRecord], check: Callable[[], None]
+    ) -> Iterator[tuple[TagRecord, Change]]:
+        """Makes tags, and deletes others that are where their records say; tells the outcome of each.
+
+        Args:
+            make: those to make.
+            delete: those to delete.
+            check: called before every commit; raises if the run has to end.
+        """
 
     @abstractmethod
     def reloaded(self) -> Holder | None:
@@ -113,12 +121,16 @@ class RepositoryHolder(Holder):
         then = self._repository.contents(replace(head, commit_id=state.target))
         yield from (version for version in then if version.identity not in self._visible[branch])
 
-    def change(self, make: Sequence[TagRecord], delete: Sequence[TagRecord]) -> Iterator[tuple[TagRecord, Change]]:
+    def change(
+        self, make: Sequence[TagRecord], delete: Sequence[TagRecord], check: Callable[[], None]
+    ) -> Iterator[tuple[TagRecord, Change]]:
         """One by one."""
         for tag in make:
+            check()
             at = replace(self._found[tag.branch], commit_id=tag.target)
             yield tag, self._tried(partial(self._tags.make_tag, tag.name, at), tag, "the name is already taken")
         for tag in delete:
+            check()
             found = Reference(name=tag.name, kind=ReferenceKind.TAG, commit_id=tag.target)
             reason = "someone deleted or moved it"
             yield tag, self._tried(partial(self._tags.delete_tag, found), tag, reason)
@@ -164,9 +176,12 @@ class TableHolder(Holder):
             commit_id=table.commit_id,
         )
 
-    def change(self, make: Sequence[TagRecord], delete: Sequence[TagRecord]) -> Iterator[tuple[TagRecord, Change]]:
+    def change(
+        self, make: Sequence[TagRecord], delete: Sequence[TagRecord], check: Callable[[], None]
+    ) -> Iterator[tuple[TagRecord, Change]]:
         """One commit, which is made as a whole or not at all."""
         if make or delete:
+            check()
             change = self._committed(make, delete)
             yield from ((tag, change) for tag in (*make, *delete))
 

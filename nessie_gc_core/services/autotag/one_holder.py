@@ -120,10 +120,11 @@ class HolderTagging:
             return
         self.lease.check()
         self._record(known, [*plan.record, *(each for each in new if each.target is None), *make])
-        for tag, change in holder.change(make, delete):
+        for tag, change in holder.change(make, delete, self.lease.check):
             self._learn(holder, tag, change, tagged, known)
         self.recording.forget(plan.forget)
-        self._take_back(holder, [known[tag.name] for tag in make if tag.name in known], states, tagged)
+        made = [known[tag.name] for tag in make if tag.name in known]
+        self._take_back(holder, made, states, tagged, self.lease)
 
     def _planned(self, holder: Holder, known: dict[str, TagRecord]) -> TagPlan:
         default, existing = holder.default, holder.references
@@ -217,7 +218,12 @@ class HolderTagging:
         tagged.say(_result(holder, tag, outcome, change.reason))
 
     def _take_back(
-        self, holder: Holder, made: Sequence[TagRecord], states: Mapping[str, State | None], tagged: Tagged
+        self,
+        holder: Holder,
+        made: Sequence[TagRecord],
+        states: Mapping[str, State | None],
+        tagged: Tagged,
+        lease: Lease,
     ) -> None:
         """Deletes what was made of states that a sweep gave up which began meanwhile.
 
@@ -226,7 +232,7 @@ class HolderTagging:
         sweeps = self._sweeps(holder)
         reasons = {tag.name: swept_by(sweeps, tag.branch, state) for tag in made if (state := states[tag.name])}
         swept = [tag for tag in made if tag.made and reasons.get(tag.name) is not None]
-        for tag, change in holder.change((), swept):
+        for tag, change in holder.change((), swept, lease.check):
             outcome = _SAID.get(change.done, TagOutcome.NO_STATE)
             tagged.say(_result(holder, tag, outcome, change.reason or reasons[tag.name]))
             if change.done is Done.DONE:

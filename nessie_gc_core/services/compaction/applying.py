@@ -13,6 +13,7 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook, files_of
 from nessie_gc_core.services.compaction.planning import PartitionPlan
 from nessie_gc_core.services.compaction.report import Compacted, CompactedPartition, CompactedTable
+from nessie_gc_core.services.run import GoOn, never_stopped
 from nessie_gc_core.tables import Maintenance
 
 log = logging.getLogger(__name__)
@@ -70,6 +71,8 @@ class Compactor:
     look: TableLook
     rewrite: FileRewrite
     commit_retries: int
+    go_on: GoOn = never_stopped
+    """Asked before every rewrite; raises if the run has to end."""
 
     def compacted(self, planned: PlannedTable) -> CompactedTable:
         """Rewrites those files of one table that were planned and are still due."""
@@ -98,6 +101,7 @@ class Compactor:
         state = wanted.current
         for group in wanted.sets:
             assert state is not None  # something is planned of it
+            self.go_on()
             done = self.maintenance.rewrite_files(state, group, self.rewrite)
             work.done.append(done)
             if done.failure is not None:

@@ -86,6 +86,7 @@ class CompactService(Service[Run]):
             maintenance = self._maintenance(run, name)
             work.check_catalog(_locations(planned, maintenance))
             report = self._applied(run, planned, maintenance)
+            run.go_on()
         done = [table for table in report.tables if _is_meant(table, planned)]
         rows = [replace(table, reference=name) if table.snapshot_ids else table for table in report.tables]
         merge = work.ended(
@@ -105,6 +106,7 @@ class CompactService(Service[Run]):
                 look=self._look(run, maintenance, connectors),
                 rewrite=self.parameters.rewrite(self.name),
                 commit_retries=self.parameters.commit_retries,
+                go_on=run.go_on,
             )
             for number, table in enumerate(planned.tables, start=1):
                 tables.append(compactor.compacted(table))

@@ -13,6 +13,7 @@ from nessie_gc_core.errors import CommitConflictError, CommitUnknownError, Nessi
 from nessie_gc_core.model.table_metadata import Removal, TableMetadata
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.expiry.expected import Decide, PlannedTable
+from nessie_gc_core.services.run import never_stopped
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ class Committer:
     retries: int
     """How often a commit is repeated."""
     wait: Callable[[float], None] = time.sleep
+    check: Callable[[], None] = never_stopped
+    """Asked before every commit; raises if the run has to end."""
 
     def commit(self, planned: PlannedTable) -> CommitResult:
         """Commits: in one commit where the server takes it, else in smaller and smaller parts."""
@@ -93,6 +96,7 @@ class Committer:
             removal = _without_held(self.decide(table).within(part), table)
             if not removal:
                 return removal
+            self.check()
             try:
                 self.repository.remove_snapshots(table, removal)
             except CommitConflictError as error:

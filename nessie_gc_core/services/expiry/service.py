@@ -256,10 +256,11 @@ class _Expiry(Purpose):
 
     def _commit(self, planned: Sequence[PlannedTable]) -> None:
         """Commits to several tables at once; a lease that is lost ends it."""
+        committer = replace(self._committer, check=self._sweep_run.lease.check)
 
         def commit(each: PlannedTable) -> None:
-            self._sweep_run.lease.check()
-            self._results[each.table.content_key] = self._committer.commit(each)
+            committer.check()
+            self._results[each.table.content_key] = committer.commit(each)
 
         with ThreadPoolExecutor(self._parameters.identify_parallelism, thread_name_prefix="commit") as pool:
             for number, _ in enumerate(pool.map(commit, planned), start=1):

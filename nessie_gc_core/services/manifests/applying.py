@@ -12,6 +12,7 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.manifests.looking import PlannedTable, TableLook, figures_of, with_verdict
 from nessie_gc_core.services.manifests.planning import ManifestGroup, overlap_of, total
 from nessie_gc_core.services.manifests.report import Reorganized, ReorganizedTable
+from nessie_gc_core.services.run import GoOn, never_stopped
 from nessie_gc_core.tables import Maintenance
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,8 @@ class ManifestRewriter:
     look: TableLook
     service: str
     """The name of the service, for the summaries of snapshots."""
+    go_on: GoOn = never_stopped
+    """Asked before every commit; raises if the run has to end."""
 
     def rewritten(self, planned: PlannedTable) -> ReorganizedTable:
         """Rewrites those manifests of one table that were planned and still exist."""
@@ -55,6 +58,7 @@ class ManifestRewriter:
         effort = self.look.parameters.effort.value
         summary = {SUMMARY: self.service, "nessie-gc.effort": effort}
         placed = self.look.placed(planned)
+        self.go_on()
         return self.maintenance.rewrite_manifests(
             current, planned.paths, target_bytes=target, summary=summary, placed=placed
         )

@@ -65,7 +65,7 @@ class RewriteManifestsService(Service[Run]):
         tables: list[ReorganizedTable] = []
         with OpenConnectors(run.choice) as connectors:
             look = TableLook(maintenance=maintenance, parameters=self.parameters, connectors=connectors)
-            rewriter = ManifestRewriter(maintenance=maintenance, look=look, service=self.name)
+            rewriter = ManifestRewriter(maintenance=maintenance, look=look, service=self.name, go_on=run.go_on)
             for number, table in enumerate(planned.tables, start=1):
                 tables.append(rewriter.rewritten(table))
                 run.tell("rewrite", number, len(planned.tables))

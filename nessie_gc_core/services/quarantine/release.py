@@ -89,6 +89,7 @@ class Release(Service[Run]):
             ):
                 _check_workers({each.place for each in mine}, run)
                 for step in steps:
+                    lease.check()
                     outcomes.begin(step, self.doing)
                     free = choose(step)
                     lease.check()

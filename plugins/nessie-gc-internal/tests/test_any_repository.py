@@ -183,6 +183,25 @@ def test_s08_the_earlier_of_both_clocks_counts(ours: int, gone: int) -> None:
     assert gone == report.total("purged").records
 
 
+def test_s15_a_run_that_has_to_end_sends_no_further_deletion() -> None:
+    records = Records(stamp=OLD)
+    for number in range(5):
+        records.add("s", message((7, message((1, "text"), (2, 1), (54, f"dead {number}")))))
+    records.finish()
+    store, asked = MemoryStore(records), list[int]()
+    before = len(store.rows)
+
+    def tell(phase: str, done: int, total: int | None) -> None:
+        if phase == "purge":
+            asked.append(len(store.rows))
+            if len(asked) == 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        clean_store(store, InternalGcParameters(purge_batch_size=2), tell=tell)
+    assert ([before, before - 2], before - 2) == (asked, len(store.rows))
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_exactly_what_the_rules_allow_goes(data: st.DataObject) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from expiry_lakes import ROWS, ExpiryLake
 from scripted_maintenance import ScriptedMaintenance
+from turns import Turns, deeds_of
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.errors import (
@@ -27,6 +28,7 @@ from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook
 from nessie_gc_core.services.compaction.parameters import CompactParameters
 from nessie_gc_core.services.compaction.report import Compacted, CompactedTable, CompactionReport
 from nessie_gc_core.services.compaction.service import CompactService
+from nessie_gc_core.services.run import GoOn, never_stopped
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 EAGER = CompactParameters(max_small_files=1.0, skip_newer_than=timedelta(0), commit_retries=2)
@@ -55,9 +57,9 @@ def planned(look: TableLook) -> PlannedTable:
     return look.looked(("db", "t"))
 
 
-def compacted(look: TableLook, table: PlannedTable) -> CompactedTable:
+def compacted(look: TableLook, table: PlannedTable, go_on: GoOn = never_stopped) -> CompactedTable:
     rewrite = EAGER.rewrite("compact")
-    compactor = Compactor(maintenance=look.maintenance, look=look, rewrite=rewrite, commit_retries=2)
+    compactor = Compactor(maintenance=look.maintenance, look=look, rewrite=rewrite, commit_retries=2, go_on=go_on)
     return compactor.compacted(table)
 
 
@@ -252,6 +254,22 @@ def test_after_a_commit_and_a_conflict_the_table_is_taken_as_it_is_now(
     assert (Compacted.REWRITTEN, None, (1, 3)) == (done.outcome, done.reason, done.snapshot_ids)
     assert [parted.current, parted.current, maintenance.current(("db", "p"))] == states
     assert [{(1,)}, {(2,)}, {(2,)}] == [{each.values for each in group.partitions} for group in maintenance.rewritten]
+
+
+def test_s15_a_run_that_has_to_end_rewrites_no_other_partition_and_tries_no_conflict_again(
+    look: TableLook, maintenance: ScriptedMaintenance, parted: PlannedTable
+) -> None:
+    def compact(turns: Turns) -> None:
+        def answer(table: CurrentTable) -> RewrittenFiles:
+            turns.note("rewrite")
+            if len(turns.deeds) == 2:
+                raise CommitConflictError("others were faster")
+            return RewrittenFiles(after=table, snapshot_ids=(7,))
+
+        maintenance.files = answer
+        compacted(look, parted, turns.go_on)
+
+    assert ["rewrite"] * 3 == deeds_of(compact)
 
 
 def test_a_partition_of_which_more_would_be_rewritten_than_planned_waits(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from expiry_lakes import ROWS, ExpiryLake
 from scripted_maintenance import ScriptedMaintenance, with_snapshot
+from turns import Turns, deeds_of
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.errors import (
@@ -25,6 +26,7 @@ from nessie_gc_core.services.manifests.looking import PlannedTable, TableLook, p
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
 from nessie_gc_core.services.manifests.report import ManifestsReport, Reorganized, ReorganizedTable
 from nessie_gc_core.services.manifests.service import RewriteManifestsService
+from nessie_gc_core.services.run import GoOn, never_stopped
 from nessie_gc_core.tables import Maintenance
 
 
@@ -45,11 +47,14 @@ def planned(lake: ExpiryLake, maintenance: Maintenance, **given: Any) -> list[Pl
     return list(planned_tables(lake.run(), maintenance, RewriteManifestsParameters(**given)))
 
 
-def applied(lake: ExpiryLake, maintenance: Maintenance, tables: list[PlannedTable]) -> ReorganizedTable:
+def applied(
+    lake: ExpiryLake, maintenance: Maintenance, tables: list[PlannedTable], go_on: GoOn = never_stopped
+) -> ReorganizedTable:
     run, parameters = lake.run(), RewriteManifestsParameters(commit_retries=2)
     with OpenConnectors(run.choice) as connectors:
         look = TableLook(maintenance=maintenance, parameters=parameters, connectors=connectors)
-        (found,) = [ManifestRewriter(maintenance=maintenance, look=look, service="s").rewritten(t) for t in tables]
+        rewriter = ManifestRewriter(maintenance=maintenance, look=look, service="s", go_on=go_on)
+        (found,) = map(rewriter.rewritten, tables)
         return found
 
 
@@ -242,3 +247,17 @@ def test_another_engine_than_spark_is_refused(lake: ExpiryLake) -> None:
 def test_parameters_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         RewriteManifestsParameters(**given).check()
+
+
+def test_s15_a_run_that_has_to_end_tries_no_conflict_again(lake: ExpiryLake, maintenance: ScriptedMaintenance) -> None:
+    tables = planned(lake, maintenance)
+
+    def rewrite(turns: Turns) -> None:
+        def answer(table: CurrentTable) -> CurrentTable:
+            turns.note("rewrite")
+            raise CommitConflictError("others were faster")
+
+        maintenance.answer = answer
+        applied(lake, maintenance, tables, turns.go_on)
+
+    assert ["rewrite"] * 3 == deeds_of(rewrite)

@@ -64,7 +64,7 @@ class Purge:
         """Does it.
 
         Args:
-            tell: told how many records were looked at.
+            tell: told how many records were looked at, also before every deletion; raises if the run has to end.
 
         Raises:
             NessieGcError: the database cannot be used, or something newly live is missing or not understood.
@@ -74,9 +74,9 @@ class Purge:
             for row in candidates:
                 batch.append(row)
                 if len(batch) == self._settings.batch_size:
-                    self._end(batch)
+                    self._end(batch, tell)
                     batch = []
-        self._end(batch)
+        self._end(batch, tell)
 
     def _candidates(self, tell: Callable[[int], None]) -> Generator[ObjectRow]:
         """The rows that nothing needs and that are old enough; all others are counted."""
@@ -108,7 +108,7 @@ class Purge:
             return True
         return False
 
-    def _end(self, batch: list[ObjectRow]) -> None:
+    def _end(self, batch: list[ObjectRow], tell: Callable[[int], None]) -> None:
         """Counts and deletes some rows."""
         self._look_at_values()
         rows = self._planned(self._understood(batch))
@@ -119,6 +119,7 @@ class Purge:
         if self._settings.dry_run:
             self.found.update(row.id for row in rows)
             return
+        tell(self._report.total("scanned").records)
         begun = time.monotonic()
         outcome: list[Deleted] = []
         try:

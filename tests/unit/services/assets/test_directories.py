@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,13 +13,19 @@ from typing import Any
 
 import pytest
 from collecting import on_disk
+from nessie_gc_iceberg_files.deleter import IcebergFileDeleter
 from nessie_gc_memory import MemoryLake, MemoryTableCatalog, delete, put
-from unit.services.assets.conftest import LONG_AGO, AssetLake
+from turns import Turns
+from unit.services.assets.conftest import LONG_AGO, TABLE, AssetLake
 
 from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.model.assets import AssetType
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.assets.delete import DeleteUnreferencedService
+from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters
 from nessie_gc_core.services.assets.report import AssetsReport
+from nessie_gc_core.services.assets.table import AssetTable
+from nessie_gc_core.services.ending import Terminated
 
 DAYS = timedelta(days=10)
 
@@ -109,3 +117,24 @@ def test_s22_a_directory_in_which_another_table_lives_is_none(lake: DirectoryLak
             file.unlink()
     lake.identify()
     assert lake.directories() == set()
+
+
+def test_s15_a_run_that_has_to_end_removes_no_directory_and_drops_no_table(
+    lake: DirectoryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emptied(lake)
+    lake.identify()
+    lake.assets.lake.advance(timedelta(hours=1))
+    parameters = DeleteUnreferencedParameters(table=TABLE, seen_count=1, remove_directories=True, drop_gc_table=True)
+    done = list[str]()
+    for turns in map(Turns, itertools.count()):
+        with monkeypatch.context() as patch:
+            turns.noting(patch, IcebergFileDeleter, "remove_empty_directory")
+            turns.noting(patch, AssetTable, "drop")
+            with suppress(Terminated):
+                DeleteUnreferencedService(parameters).run(replace(lake.assets.run(), go_on=turns.go_on))
+        assert ([], []) == (turns.unasked, turns.late)
+        done += turns.deeds
+        if "drop" in done:
+            break
+    assert ["remove_empty_directory", "drop"] == done
