@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any
@@ -18,11 +17,13 @@ from openlineage.client.facet_v2 import (
     output_statistics_output_dataset,
     symlinks_dataset,
 )
+from openlineage.client.transport.console import ConsoleTransport
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.services.schedule.outcome import body_of
 from nessie_gc_core.services.schedule.telling.changed_tables import ChangedTable, Changes
+from nessie_gc_core.services.schedule.telling.library_logs import keep_addresses_out, without_addresses
 
 PRODUCER = f"urn:nessie-gc:{version('nessie-gc-core')}"
 SCHEMAS = "urn:nessie-gc:openlineage:1"
@@ -87,8 +88,9 @@ class Lineage:
         """Takes the schedule, and the namespace of its jobs.
 
         Raises:
-            ConfigurationError: the settings of the client are wrong.
+            ConfigurationError: the settings of the client are wrong, or it has none.
         """
+        keep_addresses_out()
         self._schedule, self._namespace = schedule, namespace
         try:
             self._client = OpenLineageClient()
@@ -96,6 +98,11 @@ class Lineage:
             raise ConfigurationError(
                 f"the configuration of OpenLineage (openlineage.yml, OPENLINEAGE_...) is wrong: {type(error).__name__}"
             ) from None
+        is_named = (self._client.config.transport or {}).get("type")
+        if isinstance(self._client.transport, ConsoleTransport) and not is_named:
+            raise ConfigurationError(
+                "`lineage` has nowhere to send events: set OPENLINEAGE_URL, or name a transport in openlineage.yml"
+            )
 
     def part_of(self, run: JobRun) -> str | None:
         """The tables that it changed."""
@@ -114,7 +121,8 @@ class Lineage:
 
     def close(self) -> None:
         """Waits for transports that send later."""
-        self._client.close(_CLOSE_SECONDS)
+        with without_addresses():
+            self._client.close(_CLOSE_SECONDS)
 
     def _emit(self, run: JobRun, state: RunState, at: datetime, changes: Changes) -> None:
         facet = NessieGcRunFacet(
@@ -140,7 +148,8 @@ class Lineage:
             outputs=[_dataset(table) for table in changes.tables],
             producer=PRODUCER,
         )
-        self._client.emit(event)
+        with without_addresses():
+            self._client.emit(event)
 
 
 def _dataset(table: ChangedTable) -> OutputDataset:
@@ -159,6 +168,3 @@ def _dataset(table: ChangedTable) -> OutputDataset:
             size=table.written_bytes, fileCount=table.written_files, producer=PRODUCER
         )
     return OutputDataset(namespace=table.namespace, name=table.name, facets=facets, outputFacets=written)
-
-
-logging.getLogger("openlineage.client.transport.http").setLevel(logging.WARNING)  # else it may show addresses

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,78 @@ def test_a_wrong_configuration_of_the_client_is_refused(
     with pytest.raises(ConfigurationError, match="the configuration of OpenLineage") as caught:
         run_with(bench, lineage=True)
     assert "secret" not in str(caught.value)
+
+
+class Kept(logging.Handler):
+    """What reaches the handlers of the program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+    def of(self, logger: str) -> list[str]:
+        return [record.getMessage() for record in self.records if record.name.startswith(logger)]
+
+
+@pytest.fixture
+def log() -> Iterator[Kept]:
+    """All that is logged."""
+    root, kept = logging.getLogger(), Kept()
+    before = root.level
+    root.setLevel(logging.DEBUG)
+    root.addHandler(kept)
+    yield kept
+    root.removeHandler(kept)
+    root.setLevel(before)
+
+
+SERVER_THAT_IS_DOWN = """
+transport:
+  type: http
+  url: http://127.0.0.1:9/%s?apikey=%s
+  endpoint: %s
+  retry: {total: 2, backoff_factor: 0}
+"""
+
+
+@pytest.mark.parametrize(
+    "more", ["", "  auth: {type: jwt, apiKey: %s, tokenEndpoint: 'http://127.0.0.1:9/%s?key=%s'}\n"]
+)
+def test_s28_a_server_that_is_down_shows_nothing_of_its_address_in_the_log(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: Kept, more: str
+) -> None:
+    (tmp_path / "openlineage.yml").write_text((SERVER_THAT_IS_DOWN + more).replace("%s", "secret"))
+    monkeypatch.setenv("OPENLINEAGE_CONFIG", str(tmp_path / "openlineage.yml"))
+    run_with(bench, lineage=True)
+    texts = [logging.Formatter().format(record) for record in log.records]
+    kind = "RuntimeError" if more else "ConnectionError"
+    assert 2 == texts.count(f"OpenLineage: {kind}")
+    assert more == "" or any("error in openlineage.client.transport.http" in text for text in texts)
+    assert [] == [text for text in texts if "secret" in text]
+
+
+def test_what_others_send_is_logged_as_before(bench: Bench, told: Receiver, log: Kept) -> None:
+    run_with(bench, lineage=True)
+    logging.getLogger("urllib3.connectionpool").warning("of others")
+    assert ["of others"] == log.of("urllib3")
+
+
+def test_events_may_go_to_the_log(bench: Bench, monkeypatch: pytest.MonkeyPatch, log: Kept) -> None:
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "console")
+    run_with(bench, lineage=True)
+    assert ["START", "COMPLETE"] == [json.loads(event)["eventType"] for event in log.of("openlineage")]
+
+
+def test_lineage_without_a_place_to_send_it_to_is_refused(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError, match="nowhere to send events: set OPENLINEAGE_URL"):
+        run_with(bench, lineage=True)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------
