@@ -14,8 +14,8 @@ from nessie_gc_core.model.text import shown
 
 MOST_NUMBERS = 500
 """Numbers of a report that are kept beside it."""
-_WITH_OUTCOMES = ("collection", "outcomes")
-"""Objects of reports in which there are outcomes of files."""
+_WITH_OUTCOMES = ("collection", "outcomes", "done")
+"""Objects of reports in which there are outcomes of files; ``done`` is that of a run that failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,8 @@ def body_of(report: str | None) -> Mapping[str, Any]:
 def numbers_of(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """The numbers of a report: those at its top, and those of the objects there, such as ``deleted.bytes``.
 
-    Outcomes of files count wherever they are, such as ``collection.deleted.bytes``.
+    Outcomes of files count wherever they are, such as ``collection.deleted.bytes``, or ``done.deleted.bytes`` of a run
+    that failed.
     """
     found = 0
     for name, value in body.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -106,6 +107,52 @@ def test_runs_of_earlier_releases_are_counted_on_their_day(url, engine):
         found = [run.started for run in store.runs("s", jobs=["j"])]
     assert [(EVENING.date(), 60, 540), (EVENING.date() + timedelta(days=1), 941, 8469)] == counts
     assert started[::-1] == found
+
+
+def deleted(name, size):
+    return json.dumps({name: {"deleted": {"files": 1, "bytes": size}}, "exit_code": 1})
+
+
+OLD_RUNS = [
+    ("gc", '{"deleted.bytes": 5, "outcomes.deleted.bytes": 2, "collection.deleted.bytes": 4}', None, 7),
+    ("gc", f'{{"deleted.bytes": {2**64}}}', None, 2**56),
+    ("gc", f'{{"deleted.bytes": {-(2**64)}}}', None, 0),
+    ("gc", '{"exit_code": 1}', deleted("done", 6), 6),
+    ("sweep", '{"exit_code": 1}', deleted("done", 6), 0),
+    ("expire-snapshots", "{}", deleted("collection", 7), 7),
+    ("expire-snapshots", "{}", deleted("collection", 2**70), 2**56),
+    ("purge", '{"purged.bytes": 3}', deleted("collection", 8), 3),
+    ("gc", "{}", '{"deleted', 0),
+]
+"""Service, numbers and report, and how much that is."""
+NO_NUMBERS = ['{"deleted.bytes": null}', '{"deleted.bytes": "5"}', "[3]", "no JSON"]
+
+
+def test_what_runs_of_earlier_releases_reclaimed_is_what_they_say(url, engine):
+    known = [{"service": service, "numbers": numbers, "report": report} for service, numbers, report, _ in OLD_RUNS]
+    with opened_with_runs(url, engine, known) as store:
+        counted = [each.reclaimed for each in store.days("s", since=EVENING.date())]
+        said = [run.reclaimed for run in store.runs("s")][::-1]
+    assert [[size for *_, size in OLD_RUNS]] * 2 == [counted, said]
+
+
+def test_numbers_that_are_none_cost_no_other_run(url, engine):
+    with opened_with_runs(url, engine, [{"numbers": each} for each in (*NO_NUMBERS, '{"deleted.bytes": 5}')]) as store:
+        assert [0, 0, 0, 0, 5] == [each.reclaimed for each in store.days("s", since=EVENING.date())]
+
+
+def opened_with_runs(url, engine, known):
+    """The store of an earlier release with a run of the schedule ``s`` on each day."""
+    make_version_5(engine)
+    fill(engine)
+    with engine.begin() as connection:
+        runs = sqlalchemy.Table("nessie_gc_job_runs", sqlalchemy.MetaData(), autoload_with=connection)
+        (row,) = connection.execute(runs.select()).mappings()
+        fixed = {**row, "schedule": "s", "job": "j", "status": "SUCCEEDED", "exit_code": 0}
+        for days, values in enumerate(known):
+            started = EVENING + timedelta(days=days)
+            connection.execute(runs.insert().values({**fixed, **key_of_run(started), **values}))
+    return JdbcScheduleStore.from_options({"url": url, "schema": "CREATE_IF_NOT_EXISTS"})
 
 
 def key_of_run(started):

@@ -145,3 +145,11 @@ def test_bytes_are_reclaimed_wherever_a_report_says_so_and_once() -> None:
         numbers = dict(outcome.numbers_of(report.to_dict()))
         reclaimed.append(replace(run_of(job()), numbers=numbers).reclaimed)
     assert [3, 4, 2] == reclaimed
+
+
+@pytest.mark.parametrize(("service", "expected"), [("gc", 5), ("sweep", 0)], ids=["gc", "counted when it is resumed"])
+def test_what_a_run_deleted_before_it_failed_is_reclaimed(service: str, expected: int) -> None:
+    done = {"deleted": {"files": 2, "bytes": 5}, "already_gone": {"files": 1, "bytes": 9}}
+    numbers = dict(outcome.numbers_of({"error": "terminated", "exit_code": 143, "done": done}))
+    assert 5 == numbers["done.deleted.bytes"]
+    assert expected == replace(run_of(job()), service=service, numbers=numbers).reclaimed

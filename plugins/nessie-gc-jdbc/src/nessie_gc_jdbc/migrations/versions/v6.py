@@ -15,6 +15,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Row,
     Table,
     Text,
     bindparam,
@@ -37,8 +38,13 @@ _INDEXES = {
 }
 _DIGEST_BYTES = 20
 _DAY = 86_400_000_000
-_RECLAIMED = ("deleted.bytes", "purged.bytes")
+_DELETED, _PURGED = "deleted.bytes", "purged.bytes"
+_WITH_OUTCOMES = ("outcomes", "collection", "done")
+"""Objects of reports in which there are outcomes of files; the first of them counts."""
+_SAID = (_DELETED, _PURGED, *(f"{name}.{_DELETED}" for name in _WITH_OUTCOMES))
+_MOST_BYTES = 2**56
 _BATCH_ROWS = 1000
+_BATCH_REPORTS = 20
 
 
 def upgrade() -> None:
@@ -76,28 +82,31 @@ def upgrade() -> None:
 
 def _fill(connection: Connection) -> None:
     runs = Table(_RUNS, MetaData(), autoload_with=connection)
-    given = ("schedule_key", "job_digest", "day", "reclaimed")
+    given = ("schedule_key", "job_digest", "day", "reclaimed", "numbers")
     change = (
         update(runs).where(runs.c.run_key == bindparam("of")).values({name: bindparam(f"new_{name}") for name in given})
     )
     for rows in _pages(connection, runs):
-        connection.execute(
-            change,
-            [
-                {
-                    "of": row.run_key,
-                    "new_schedule_key": _digest(row.schedule),
-                    "new_job_digest": _digest(row.job),
-                    "new_day": row.started // _DAY,
-                    "new_reclaimed": _reclaimed(row.numbers),
-                }
-                for row in rows
-            ],
-        )
+        numbers = {row.run_key: _object(row.numbers) for row in rows}
+        silent = [key for key, known in numbers.items() if not any(name in known for name in _SAID)]
+        found = dict(_in_reports(connection, runs, silent))
+        connection.execute(change, [_filled(row, numbers[row.run_key], found.get(row.run_key)) for row in rows])
+
+
+def _filled(row: Row[Any], numbers: dict[str, Any], found: dict[str, int] | None) -> dict[str, Any]:
+    said = {**numbers, **(found or {})}
+    return {
+        "of": row.run_key,
+        "new_schedule_key": _digest(row.schedule),
+        "new_job_digest": _digest(row.job),
+        "new_day": row.started // _DAY,
+        "new_reclaimed": _reclaimed(row.service, said),
+        "new_numbers": row.numbers if found is None else json.dumps(said),
+    }
 
 
 def _pages(connection: Connection, runs: Table) -> Iterator[list[Any]]:
-    query = select(*(runs.c[name] for name in ("run_key", "schedule", "job", "started", "numbers")))
+    query = select(*(runs.c[name] for name in ("run_key", "schedule", "job", "service", "started", "numbers")))
     query = query.order_by(runs.c.run_key).limit(_BATCH_ROWS)
     page = [*connection.execute(query)]
     while page:
@@ -105,9 +114,44 @@ def _pages(connection: Connection, runs: Table) -> Iterator[list[Any]]:
         page = [*connection.execute(query.where(runs.c.run_key > page[-1].run_key))]
 
 
-def _reclaimed(numbers: str) -> int:
-    found = json.loads(numbers)
-    return sum(found.get(name, 0) for name in _RECLAIMED) if isinstance(found, dict) else 0
+def _in_reports(connection: Connection, runs: Table, keys: list[bytes]) -> Iterator[tuple[bytes, dict[str, int]]]:
+    """What was deleted, where only the report says it: reports are large, so few are read at once."""
+    says_it = runs.c.report.like('%"deleted"%')
+    for start in range(0, len(keys), _BATCH_REPORTS):
+        mine = runs.c.run_key.in_(keys[start : start + _BATCH_REPORTS])
+        for key, report in connection.execute(select(runs.c.run_key, runs.c.report).where(mine, says_it)):
+            body = _object(report)
+            sizes = {f"{name}.{_DELETED}": _inside(body, name, "deleted", "bytes") for name in _WITH_OUTCOMES}
+            if found := {name: size for name, size in sizes.items() if _is_whole(size)}:
+                yield key, found
+
+
+def _reclaimed(service: str, numbers: dict[str, Any]) -> int:
+    """As a run counts it; a sweep that failed is resumed, and what it deleted counts then."""
+    inside = [f"{name}.{_DELETED}" for name in _WITH_OUTCOMES if name != "done" or service != "sweep"]
+    further = next((numbers[name] for name in inside if name in numbers), 0)
+    found: list[Any] = [*(numbers.get(name, 0) for name in (_DELETED, _PURGED)), further]
+    size: int = sum(each for each in found if _is_whole(each))
+    return min(max(0, size), _MOST_BYTES)
+
+
+def _object(text: str) -> dict[str, Any]:
+    """The object of a JSON text; empty if it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _inside(value: Any, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _digest(value: str) -> bytes:
