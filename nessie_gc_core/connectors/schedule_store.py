@@ -178,6 +178,9 @@ class ScheduleStore(Connector):
             since: the first day.
             most: so many tables have rows of their own: those with the most bytes reclaimed since, and garbage at once,
                 together. All others, and what runs said of tables that they do not name, are summed for each day.
+
+        A sum may be of any size: metadata that a stranger wrote must not cost the page. From 2^53 on, it may be
+        rounded, and one table's bytes of one day may count as 2^62 if they are more.
         """
 
     @abstractmethod

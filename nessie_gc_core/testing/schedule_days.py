@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date, timedelta, timezone
 
 from nessie_gc_core.connectors import ScheduleStore
-from nessie_gc_core.model.schedule import DayOfRuns, JobRun, RunStatus, TableBytes, TableDay
+from nessie_gc_core.model.schedule import MOST_BYTES, DayOfRuns, JobRun, RunStatus, TableBytes, TableDay
 from nessie_gc_core.testing.demands import demands
 from nessie_gc_core.testing.schedule_samples import HOUR, LONG, NOON, ScheduleFixtures, done, job, run_of
 
@@ -76,6 +76,21 @@ class DayTests(ScheduleFixtures):
             TableDay(day=tomorrow, table=None, garbage=5, reclaimed=5),
             TableDay(day=tomorrow, table="a", garbage=25, reclaimed=25),
         ] == sorted(schedules.table_days(schedule, since=today, most=2), key=_order)
+
+    @demands("table_days: no number that a run says of a table costs the days of another one.")
+    def test_sums_are_larger_than_any_number_of_a_run(self, schedules: ScheduleStore, schedule: str) -> None:
+        most, largest = 2**62, MOST_BYTES
+        many = [TableBytes(table=f"t{number}", garbage=largest, reclaimed=largest) for number in range(140)]
+        for tables in (many, *[[TableBytes(table="a", reclaimed=most)]] * 3):
+            assert self._finish(schedules, schedule, _begun(schedules, schedule), tables=tables)
+        largest_table, others = sorted(schedules.table_days(schedule, since=_TODAY, most=1), key=_order, reverse=True)
+        assert ("a", None, 140 * largest, 140 * largest) == (
+            largest_table.table,
+            others.table,
+            others.garbage,
+            others.reclaimed,
+        )
+        assert largest_table.reclaimed >= most
 
     @demands("finish_run with tables: nothing of it counts if the run is not finished by it.")
     def test_what_an_outcome_that_is_refused_says_of_tables_does_not_count(

@@ -324,6 +324,19 @@ class LeavesOutSmallTables(GoodSchedules):
 
 @fault(
     ScheduleTests,
+    "test_sums_are_larger_than_any_number_of_a_run",
+    "table_days: no number that a run says of a table costs the days of another one",
+)
+class SumsInWholeNumbers(GoodSchedules):
+    def table_days(self, schedule, *, since, most):
+        found = super().table_days(schedule, since=since, most=most)
+        if any(each.reclaimed >= 2**63 for each in found):
+            raise StoreError("integer overflow")
+        return found
+
+
+@fault(
+    ScheduleTests,
     "test_what_an_outcome_that_is_refused_says_of_tables_does_not_count",
     "finish_run with tables: nothing of it counts if the run is not finished by it",
 )

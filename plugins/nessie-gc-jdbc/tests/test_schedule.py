@@ -7,12 +7,14 @@ from functools import partial
 import pytest
 from each_database import OnMariaDb, OnPostgres, OnSqlite
 from nessie_gc_jdbc import JdbcScheduleStore, limited
-from nessie_gc_jdbc.tables import jobs
-from sqlalchemy import select
+from nessie_gc_jdbc.tables import job_runs, jobs
+from sqlalchemy import select, update
 
 from nessie_gc_core.errors import StoreError
-from nessie_gc_core.testing.schedule_samples import job, occasion
+from nessie_gc_core.testing.schedule_samples import NOON, done, job, occasion, started
 from nessie_gc_core.testing.schedule_store import ScheduleStoreContract
+
+DAY = NOON.date()
 
 
 class _JdbcContract(ScheduleStoreContract):
@@ -31,6 +33,14 @@ class _JdbcContract(ScheduleStoreContract):
             schedules.define_jobs(schedule, many)
             assert many == sorted(schedules.jobs(schedule), key=lambda each: each.name)
             assert many[:5] == schedules.due_jobs(schedule, at=occasion(4).starts, limit=9)
+
+    def test_runs_that_say_more_than_a_number_holds_are_counted(self, open_schedules, schedule):
+        with open_schedules() as schedules:
+            for name in ("a", "b", "c"):
+                run = started(schedules, schedule, job(name))
+                assert schedules.finish_run(schedule, done(run))
+            schedules.database.execute(update(job_runs).where(job_runs.c.schedule == schedule).values(reclaimed=2**62))
+            assert [(3, 3 * 2**62)] == [(each.runs, each.reclaimed) for each in schedules.days(schedule, since=DAY)]
 
 
 class _OnAServer(_JdbcContract):

@@ -6,19 +6,22 @@ from collections.abc import Collection, Mapping
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, Delete, case, delete, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Delete, case, delete, func, literal_column, select
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from nessie_gc_core.model.schedule import DayOfRuns, JobRun, RunStatus, TableBytes, TableDay
 from nessie_gc_jdbc.database import Database
 from nessie_gc_jdbc.tables import day_number, day_of, digest, from_day, job_runs, key_of, table_days
 
+MOST_OF_A_DAY = 2**62
+"""More is not counted of one table on one day, and no column would hold much more: a reporter's mistake."""
+
 
 def days_of_runs(connection: Connection, schedule: str, since: date) -> list[DayOfRuns]:
     """The runs of each day and status, from an index alone."""
     columns = job_runs.c
     query = (
-        select(columns.day, columns.status, func.count().label("runs"), func.sum(columns.reclaimed).label("reclaimed"))
+        select(columns.day, columns.status, func.count().label("runs"), _sum(columns.reclaimed).label("reclaimed"))
         .where(columns.schedule_key == key_of(schedule), columns.day >= day_number(since))
         .group_by(columns.day, columns.status)
         .order_by(columns.day, columns.status)
@@ -37,15 +40,17 @@ def add_tables(
 
     def changed(given: ReadOnlyColumnCollection[str, Any]) -> Mapping[str, Any]:
         most = case((columns.garbage >= given["garbage"], columns.garbage), else_=given["garbage"])
-        return {"garbage": most, "reclaimed": columns.reclaimed + given["reclaimed"]}
+        bound: ColumnElement[int] = literal_column(str(MOST_OF_A_DAY))  # the client of MariaDB takes no parameter here
+        full = columns.reclaimed > bound - given["reclaimed"]
+        return {"garbage": most, "reclaimed": case((full, bound), else_=columns.reclaimed + given["reclaimed"])}
 
     rows = [
         {
             **of_day,
             "table_digest": key,
             "table_name": each.table,
-            "garbage": each.garbage,
-            "reclaimed": each.reclaimed,
+            "garbage": min(each.garbage, MOST_OF_A_DAY),
+            "reclaimed": min(each.reclaimed, MOST_OF_A_DAY),
         }
         for key, each in sorted({digest(each.table): each for each in tables}.items())
     ]
@@ -57,7 +62,7 @@ def days_of_tables(connection: Connection, schedule: str, since: date, most: int
     """The days of the largest tables, and of all others together."""
     columns = table_days.c
     mine = columns.schedule_key == key_of(schedule), columns.day >= day_number(since)
-    size = func.sum(columns.reclaimed) + func.max(columns.garbage)
+    size = _sum(columns.reclaimed) + func.max(columns.garbage)
     ranked = (  # without names, by which MariaDB would group on a disk
         select(columns.table_digest)
         .where(*mine, columns.table_digest != digest(None))
@@ -70,7 +75,7 @@ def days_of_tables(connection: Connection, schedule: str, since: date, most: int
         *mine, columns.table_digest.in_(named)
     )
     others = (
-        select(columns.day, func.sum(columns.garbage), func.sum(columns.reclaimed))
+        select(columns.day, _sum(columns.garbage), _sum(columns.reclaimed))
         .where(*mine, columns.table_digest.not_in(named))
         .group_by(columns.day)
     )
@@ -85,3 +90,8 @@ def days_of_tables(connection: Connection, schedule: str, since: date, most: int
 def forget_tables(schedule: str, before: int) -> Delete:
     """Removes what was said of tables before a day."""
     return delete(table_days).where(table_days.c.schedule_key == key_of(schedule), table_days.c.day < before)
+
+
+def _sum(column: Column[int]) -> ColumnElement[Any]:
+    """A sum that may be more than a whole number of the database: as decimals, or as floats in SQLite."""
+    return func.sum(column * literal_column("1.0"))
