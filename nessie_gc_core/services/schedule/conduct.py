@@ -34,7 +34,7 @@ RENEW, ASK, KILL = 1 / 3, 0.6, 0.9
 _LOOK_SECONDS = 0.5
 """How often a run is looked after."""
 _REPORT_ATTEMPTS = 2
-"""How often a report is offered to a store that refuses an outcome; then the outcome goes without it."""
+"""How often a store is offered an outcome that it refuses; then what it says of tables is left out, then its report."""
 STOPPED = "the scheduler was stopped"
 _CHANGED = "the file was changed while the run began"
 _BY_ITSELF = frozenset({TERMINATED, -signal.SIGTERM, -signal.SIGKILL})
@@ -131,8 +131,10 @@ class Conductor:
         attempts = 0
         while (recorded := self._record(finished, retry, tables)) is None:
             attempts += 1
-            if attempts >= _REPORT_ATTEMPTS:
-                finished, tables = replace(finished, report=None), []  # it may be too large
+            if attempts >= _REPORT_ATTEMPTS and tables:
+                tables = []  # a name may be one that it cannot hold
+            elif attempts >= _REPORT_ATTEMPTS:
+                finished = replace(finished, report=None)  # it may be too large
             waited = self.elapsed() - begun
             if waited > (self.patience.last if self.stopping.is_set() else self.patience.store):
                 return False

@@ -6,11 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nessie_gc_core.model.schedule import MOST_BYTES, TableBytes
+from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.schedule.outcome import body_of
 from nessie_gc_core.services.schedule.report_parts import inside, listed, number, text
 
 MOST_TABLES = 50
 """So many tables of a report are kept by name: the largest ones. The others are one sum."""
+
+_NAMES = 2
+"""So many tables of one place are named."""
 
 
 def tables_of(report: str | None) -> list[TableBytes]:
@@ -56,16 +60,19 @@ def _said(body: object) -> Iterator[tuple[str, int, int]]:
 def _grouped(by_table: object) -> Iterator[tuple[str, int, int]]:
     """What the report on unreferenced assets says of its latest run."""
     for group in listed(inside(by_table, "groups")):
-        yield text(group.get("name")), _bytes(group), 0
+        yield shown(text(group.get("name"))), _bytes(group), 0
     if isinstance(other := inside(by_table, "other"), Mapping):
         yield "", _bytes(other), 0
 
 
 def _name(table: Mapping[str, Any]) -> str:
-    """The name of a table, or those of several at one location, or the location."""
-    if isinstance(names := table.get("tables"), list) and names:
-        return ", ".join(map(str, names))
-    return text(table.get("table")) or text(table.get("location"))
+    """The name of a table, or the location of several or of none, as text that any database holds."""
+    names = [*map(str, names)] if isinstance(names := table.get("tables"), list) else []
+    location = text(table.get("location"))
+    if len(names) == 1 or not location:
+        more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
+        location = (", ".join(names[:_NAMES]) + more) or text(table.get("table"))
+    return shown(location)
 
 
 def _bytes(tally: object) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -179,6 +180,22 @@ def test_an_outcome_that_the_store_refuses_is_recorded_without_its_report(
     (run,) = bench.runs()
     assert run.report is None
     assert (RunStatus.SUCCEEDED, {"deleted.files": 3}) == (run.status, run.numbers)
+
+
+def test_a_report_stays_if_a_store_refuses_only_what_it_says_of_tables(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = bench.store.finish_run
+
+    def without_tables(schedule: str, run: JobRun, **named: Any) -> bool:
+        if named["tables"]:
+            raise StoreError("a name cannot be held")
+        return finish(schedule, run, **named)
+
+    monkeypatch.setattr(bench.store, "finish_run", without_tables)
+    report = json.dumps({"tables": [{"table": "a", "reclaimable_bytes": 4}]})
+    run_once(bench, Outcome(exit_code=0, report=report))
+    assert [report] == [each.report for each in bench.store._of("default").runs.values()]
 
 
 def test_a_report_survives_one_failure_of_the_store(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

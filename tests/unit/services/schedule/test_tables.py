@@ -58,14 +58,33 @@ def test_a_sweep_says_what_it_found_and_what_it_deleted() -> None:
     assert [("sales.b", 9, 0), ("sales.a", 5, 3)] == said(swept(a=(5, 3), b=(9, 0)))
 
 
-def test_several_tables_at_one_location_are_one_and_a_place_without_a_table_has_its_location() -> None:
+def test_a_place_of_several_tables_or_of_none_has_its_location() -> None:
     report = GcReport()
     unreferenced = {Outcome.WOULD_DELETE: Tally(1, 4)}
     report.tables = [
         TableTally(tables=("a", "b"), location="s3://lake/t/", outcomes=unreferenced),
         TableTally(tables=(), location="s3://lake/rest/", outcomes=unreferenced),
     ]
-    assert [("a, b", 4, 0), ("s3://lake/rest/", 4, 0)] == said(report)
+    assert [("s3://lake/rest/", 4, 0), ("s3://lake/t/", 4, 0)] == said(report)
+
+
+@pytest.mark.parametrize(("tables", "expected"), [(2, "t0, t1"), (1502, "t0, t1 and 1,500 more")])
+def test_a_place_without_a_location_names_two_of_its_tables(tables: int, expected: str) -> None:
+    place = {"tables": [f"t{number}" for number in range(tables)], "unreferenced": {"bytes": 4}}
+    assert [expected] == [each.table for each in tables_of(json.dumps({"tables": [place]}))]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("a\0b", "a\\x00b"), ("a\ud800", "a\\ud800"), ("a\x1b[31m\n", "a\\x1b[31m\\n")]
+)
+def test_s28_names_that_a_database_cannot_hold_are_written_so_that_it_can(name: str, expected: str) -> None:
+    tables = [
+        {"tables": [name], "unreferenced": {"bytes": 1}},
+        {"table": name, "reclaimable_bytes": 1},
+        {"location": name, "unreferenced": {"bytes": 1}},
+    ]
+    groups = {"by_table": {"groups": [{"name": name, "bytes": 1}]}}
+    assert [TableBytes(table=expected, garbage=4)] == tables_of(json.dumps({"tables": tables, "latest": groups}))
 
 
 def test_a_look_at_the_health_says_what_expired_snapshots_alone_need_where_it_is_known() -> None:
