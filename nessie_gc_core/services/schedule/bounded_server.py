@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 MOST_REQUESTS = 20
 """So many are answered at the same time; others are closed."""
 TIMEOUT_SECONDS = 10.0
-"""How long a client has for its request."""
+"""How long a client has for its request, all of it, and then for each part of the answer that it takes."""
 
 
 class BoundedServer(ThreadingHTTPServer):
@@ -33,15 +33,18 @@ class BoundedServer(ThreadingHTTPServer):
         self._free = threading.BoundedSemaphore(MOST_REQUESTS)
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         self.address_family = family
-        timed = type(handler.__name__, (handler,), {"timeout": TIMEOUT_SECONDS})
-        super().__init__((host, port), timed)
+        super().__init__((host, port), _timed(handler))
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answers it in a thread of its own, unless there are too many."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._free.release()  # there is no thread that would
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answers it."""
@@ -53,3 +56,39 @@ class BoundedServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that leaves, or that nobody understands, is nobody's failure."""
         log.debug("a request of %s could not be answered", client_address)
+
+
+def _timed(handler: type[BaseHTTPRequestHandler]) -> type[BaseHTTPRequestHandler]:
+    """The same handler for clients that may send a byte now and then: a socket's own timeout counts from each."""
+
+    class Timed(handler):  # type: ignore[valid-type, misc]  # the class is the caller's
+        timeout = TIMEOUT_SECONDS
+
+        def setup(self) -> None:
+            super().setup()
+            self._deadline = threading.Timer(TIMEOUT_SECONDS, _end, args=(self.connection,))
+            self._deadline.daemon = True
+            self._deadline.start()
+
+        def parse_request(self) -> bool:
+            """Reads the rest of a request; what makes the answer may take longer."""
+            try:
+                return bool(super().parse_request())
+            finally:
+                self._deadline.cancel()
+
+        def handle(self) -> None:
+            try:
+                super().handle()
+            finally:
+                self._deadline.cancel()
+
+    return Timed
+
+
+def _end(connection: socket.socket) -> None:
+    """Ends what is read and written; the thread that does so closes it."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError as error:
+        log.debug("a connection has ended already: %s", error)

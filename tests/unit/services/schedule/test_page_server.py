@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_core.services.schedule import bounded_server
 from nessie_gc_core.services.schedule.bounded_server import MOST_REQUESTS
 from nessie_gc_core.services.schedule.page import serve
 from nessie_gc_core.services.schedule.page.serve import KEPT_SECONDS, PageServer
@@ -115,6 +116,38 @@ def test_too_many_connections_are_closed(server: PageServer) -> None:
             break
         except (http.client.HTTPException, ConnectionError):
             assert time.monotonic() < deadline
+
+
+def test_a_client_that_sends_a_byte_now_and_then_has_no_more_time_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_server, "TIMEOUT_SECONDS", 0.5)
+    server = PageServer(str, host="127.0.0.1", port=0)
+    begun = time.monotonic()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow, pytest.raises(ConnectionError):
+        slow.sendall(b"GET / HTTP/1.0\r\nX: ")
+        while time.monotonic() - begun < 20:
+            slow.sendall(b"x")
+            time.sleep(0.05)
+    server.close()
+
+
+def test_a_page_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_server, "TIMEOUT_SECONDS", 0.2)
+    never = threading.Event()
+    server = PageServer(lambda: f"<p>{never.wait(0.6)}</p>", host="127.0.0.1", port=0)
+    assert (200, "<p>False</p>") == ask(server)
+    server.close()
+
+
+def test_a_request_that_gets_no_thread_takes_no_place(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        for _ in range(MOST_REQUESTS + 1):
+            with pytest.raises((http.client.HTTPException, ConnectionError)):
+                ask(server)
+    assert 200 == ask(server)[0]
 
 
 def test_a_page_that_takes_for_ever_holds_up_no_other_request_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
