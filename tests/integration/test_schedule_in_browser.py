@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,12 +14,16 @@ from browsing import ELSEWHERE, browser
 from playwright.sync_api import Browser, Page
 from schedule_pages import a_year, page
 
+from nessie_gc_core.connectors import ScheduleStore
+from nessie_gc_core.model.schedule import RunStatus, TableBytes
 from nessie_gc_core.services.schedule.page.serve import PageServer
+from nessie_gc_core.testing.schedule_samples import done, job, run_of
 
 pytestmark = pytest.mark.server
 
 PHONE, SMALL, WIDE = 360, 320, 1100
 SCHEMES = ("light", "dark")
+ELEMENT, BREAKING = "<img src=x onerror=alert(1)>", "\"><img src='x' onerror='alert(1)'>"
 LEAST_CONTRAST = 4.5
 """What WCAG 2 asks of text (AA)."""
 LEAST_TEXT_PIXELS = 12
@@ -58,16 +64,25 @@ def opened() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    """The page of a month, of a year, and of many jobs whose names a browser may take for something else."""
+    """The page of a month, of a year, of many jobs, and with names that a browser may take for something else."""
     store = a_year()
-    many = a_year(days=2, jobs=40)
-    (job,) = (each for each in many.jobs("lake") if each.name == "compact-039")
     return {
         "month": page(store),
         "year": page(store, 400),
-        "many": page(many),
-        "odd": page(many).replace(job.name, "&lt;img src=x onerror=alert(1)&gt;" * 9),
+        "many": page(a_year(days=2, jobs=40)),
+        "odd": page(with_odd_names()),
     }
+
+
+def with_odd_names() -> ScheduleStore:
+    """A job, its error and a table with names that are elements, and that end the attribute in which they are."""
+    store, found = a_year(days=2), job(ELEMENT * 9)
+    store.add_job("lake", found)
+    run = run_of(found)
+    assert store.start_run("lake", run, then=None, lease=timedelta(hours=1))
+    ended = replace(done(run, RunStatus.FAILED), error=f"it failed: {BREAKING}", report=None)
+    assert store.finish_run("lake", ended, tables=[TableBytes(table=BREAKING, garbage=2**50)])
+    return store
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +185,14 @@ def test_each_picture_of_a_table_is_drawn(opened: Browser, pages: dict[str, str]
 
 def test_names_that_look_like_elements_are_text(opened: Browser, pages: dict[str, str]) -> None:
     with showing(opened, pages["odd"]) as tab:
+        unfold(tab)
         assert 0 == tab.locator("img").count()
-        assert 1 == tab.get_by_text("<img src=x onerror=alert(1)>").count()
+        heads = tab.locator("th[scope=row]").all_text_contents()
+        assert 3 == heads.count(ELEMENT * 9)  # among the jobs, what went wrong, and the latest runs
+        assert 2 == tab.locator(".says").all_text_contents().count(f"it failed: {BREAKING}")
+        assert 1 == tab.locator(".multiples h3").all_text_contents().count(BREAKING)
+        labels = tab.eval_on_selector_all("svg", "all => all.map(each => each.getAttribute('aria-label'))")
+    assert [True] == [label.startswith(f"{BREAKING}: 1.0 PiB of garbage") for label in labels if "<" in label]
 
 
 def unfold(tab: Page) -> None:
