@@ -82,9 +82,11 @@ def page() -> str:
         "\n### What schedulers compare\n",
         "A run only starts if its job is what the store has and what its scheduler has read. This compares its table,",
         "the time zone and the quiet hours of the schedule, the options at the top of the file (or of the job",
-        "instead), and the tables of repositories and other connectors. It does not compare environment variables,",
-        "secrets, properties of Iceberg and Spark that may be secrets, users with passwords in addresses, the live-set",
-        "store, what only changes how things are shown, nor these options, which may differ by machine:",
+        "instead), and the tables of repositories and other connectors. Of an address that may have a password in it,",
+        "the server, the path and the parameters that choose a database or a schema are compared. It does not compare",
+        "environment variables, secrets, properties of Iceberg and Spark that may be secrets, users with passwords and",
+        "other parameters in addresses, the live-set store (except for `jdbc-schema`, and for what options of a",
+        "job say of it), what only changes how things are shown, nor these options, which may differ by machine:",
         ", ".join(code(name.replace("_", "-")) for name in JobDigests(installed()).not_compared()) + ".",
     ]
     return "\n".join(parts)

@@ -1,7 +1,8 @@
 """What of a configuration file decides what the runs of a job do, as a digest that schedulers compare (S27).
 
 Everything counts that an option, a table of a connector or the job itself says, except for secrets, for what belongs to
-one machine (``per_machine``), and for what only changes how things are shown. No secret goes into the digest.
+one machine (``per_machine``), and for what only changes how things are shown. No secret goes into the digest; of an
+address that may have one in it, the rest does.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from nessie_gc_core.config.file import DEFAULT_REPOSITORY, ConfigFile, digest_of
-from nessie_gc_core.config.plain_properties import PROPERTIES, is_known_property
+from nessie_gc_core.config.plain_properties import is_known_property
 from nessie_gc_core.config.settings import SETTINGS, PruneSettings, StoreSettings
-from nessie_gc_core.connectors import Connector, RepositoryConnector
+from nessie_gc_core.config.specs import JDBC
+from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.key_values import KEY, merge, parse_key_values
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.urls import comparable, split_credentials
+from nessie_gc_core.model.urls import TWO_READINGS, comparable, split_credentials
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.plugins.registry import KINDS
 
@@ -27,6 +29,20 @@ SHOWN = frozenset({"config", "json", "log-format", "output-file", "quiet", "time
 """Options that only change how things are shown."""
 _URI = "uri"
 """The address of a repository, also where it may have a password in it; what counts is the rest."""
+_NESSIE_OPTIONS = frozenset({"nessie_option", "nessie_options"})
+"""Options of Nessie's client; what counts is its address."""
+_NESSIE_URI = "nessie.uri"
+_DATABASE_PAIRS = frozenset({"jdbc_properties", "nessie_jdbc_properties"})
+"""Parameters of databases; what counts is those that choose the database."""
+_PLACES = frozenset(
+    {
+        "host", "hostaddr", "port", "service", "unix_socket", "dbname", "database", "databasename", "options",
+        "schema", "currentschema", "search_path", "catalog", "warehouse", "ref", "branch",
+    }
+)  # fmt: skip
+"""Parameters that choose the place itself; any other may be a secret."""
+_AT_TOP = frozenset({"jdbc_schema"})
+"""Options of the store that count at the top of a file: schedulers that meet share a store, however they reach it."""
 _UNCLEAR = "?"
 """Instead of a text in which it is unclear what is secret."""
 _NEXT = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*://)")
@@ -51,7 +67,7 @@ class JobDigests:
         counting = {
             "job": {"quiet": schedule.get("quiet", []), **own},
             "time-zone": zone,
-            "options": dict(sorted(self._options(file, options))),
+            "options": dict(sorted(self._options(file, options, of_job=table.get("options", {})))),
             "repository": self._connector(RepositoryConnector, _name(file.repository), file.repository),
             "repositories": [
                 {"label": entry.label, **self._connector(RepositoryConnector, entry.name, entry.options)}
@@ -81,21 +97,24 @@ class JobDigests:
         return sorted(name for name, fields in self._declared().items() if _is_of_machine(fields))
 
     # ---- options --------------------------------------------------------------------------------------
-    def _options(self, file: ConfigFile, options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    def _options(self, file: ConfigFile, options: Mapping[str, Any], *, of_job: object) -> Iterator[tuple[str, object]]:
         declared, store = self._declared(), {field.name for field in dataclasses.fields(StoreSettings)}
         repository = str(options.get("repository", _name(file.repository)))
+        own = of_job if isinstance(of_job, Mapping) else {}
         for key, value in options.items():
             name = key.replace("-", "_")
-            if key in SHOWN or name in store:  # schedulers that meet share a database, however they reach it
+            if key in SHOWN or (name in store and key not in own and name not in _AT_TOP):
                 continue
             if name == "connector_option":
                 yield key, [self._connector_option(text) for text in _listed(value)]
             elif name == "repository_option":
                 yield key, self._connector(RepositoryConnector, repository, _pairs(value))
+            elif name == "store_option":
+                yield key, self._connector(LiveSetStore, str(options.get("store", _store(file))), _pairs(value))
             elif name == _URI:
                 yield key, _address(value)
-            elif _counts(name, declared.get(name, ())):
-                yield key, _counting(name, declared.get(name, ()), value)
+            else:
+                yield from ((key, part) for part in _counting(name, declared.get(name, ()), value))
 
     def _declared(self) -> dict[str, list[dataclasses.Field[Any]]]:
         """All declarations of each option."""
@@ -116,8 +135,8 @@ class JobDigests:
                 continue
             if key == _URI and contract is RepositoryConnector:
                 found[key] = _address(value)
-            elif _counts(key, [fields[key]]):
-                found[key] = _counting(key, [fields[key]], value)
+            else:
+                found.update((key, part) for part in _counting(key, [fields[key]], value))
         return found
 
     def _options_of(self, contract: type[Connector] | None, name: str) -> type[ConnectorOptions]:
@@ -140,13 +159,8 @@ def _name(table: Mapping[str, object]) -> str:
     return str(table.get("name", DEFAULT_REPOSITORY))
 
 
-def _counts(name: str, fields: Sequence[dataclasses.Field[Any]]) -> bool:
-    """Whether an option counts; of properties, those count that may be shown."""
-    return name in PROPERTIES or not (_is_secret(fields) or _is_of_machine(fields))
-
-
-def _is_secret(fields: Iterable[dataclasses.Field[Any]]) -> bool:
-    return any(field.metadata.get("secret") for field in fields)
+def _store(file: ConfigFile) -> str:
+    return str(file.store.get("name", JDBC))
 
 
 def _is_of_machine(fields: Sequence[dataclasses.Field[Any]]) -> bool:
@@ -154,13 +168,27 @@ def _is_of_machine(fields: Sequence[dataclasses.Field[Any]]) -> bool:
 
 
 # ---- values -------------------------------------------------------------------------------------------
-def _counting(name: str, fields: Sequence[dataclasses.Field[Any]], value: object) -> object:
-    """What counts of the value of an option, whichever way it is written."""
-    if not any(field.default_factory is not dataclasses.MISSING for field in fields):
-        return _bare(value)
+def _counting(name: str, fields: Sequence[dataclasses.Field[Any]], value: object) -> Iterator[object]:
+    """What counts of the value of an option, whichever way it is written; nothing if all of it is secret."""
+    if _is_of_machine(fields):
+        return
+    if any(field.metadata.get("address") for field in fields):
+        yield _address(value)
+        return
+    is_pairs = any(field.default_factory is not dataclasses.MISSING for field in fields)
     key = next((field.metadata["key"] for field in fields if field.metadata.get("key")), KEY)
-    pairs = _pairs(value, key)
-    return _properties(name, pairs) if name in PROPERTIES else _bare(pairs)
+    if any(field.metadata.get("secret") for field in fields):
+        found = _open_pairs(name, _pairs(value, key)) if is_pairs else None
+        yield from [found] if found else []
+    else:
+        yield _bare(_pairs(value, key) if is_pairs else value)
+
+
+def _open_pairs(name: str, pairs: Mapping[str, str]) -> object:
+    """What counts of pairs of which some are secret."""
+    if name in _NESSIE_OPTIONS:
+        return {key: _address(value) for key, value in pairs.items() if key == _NESSIE_URI}
+    return _places(pairs.items()) if name in _DATABASE_PAIRS else _properties(name, pairs)
 
 
 def _listed(value: object) -> list[str]:
@@ -191,13 +219,31 @@ def _is_server(key: str, value: str) -> bool:
 
 
 def _address(value: object) -> object:
-    """The addresses of a server without what may be secret in them."""
-    if not isinstance(value, str) or "://" not in value:
+    """The addresses of servers without what may be secret in them."""
+    if not isinstance(value, str):
         return value
     try:
-        return ",".join(comparable(part.strip()) for part in _NEXT.split(value))
+        return ",".join(_server(part.strip()) for part in _NEXT.split(value))
     except ValueError:
         return _UNCLEAR
+
+
+def _server(address: str) -> str:
+    """The address of a server with those of its parameters that choose a database in it.
+
+    Raises:
+        ValueError: it is unclear what is secret.
+    """
+    scheme, _, rest = split_credentials(address)
+    place, *parameters = re.split(r"[?;&#]", rest)
+    if not scheme and "@" in place:
+        raise ValueError(TWO_READINGS)
+    server = comparable(scheme + place) if scheme else place
+    return "?".join([server, *_places(part.partition("=")[::2] for part in parameters)])
+
+
+def _places(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    return sorted(f"{name}={value}" for name, value in pairs if name.lower() in _PLACES)
 
 
 def _bare(value: object) -> object:

@@ -47,6 +47,8 @@ _SPARK = frozenset(
         "spark.hadoop.fs.s3a.impl", "spark.hadoop.fs.defaultFS",
     }
 )  # fmt: skip
+_BUCKET = re.compile(r"spark\.hadoop\.fs\.s3a\.bucket\..+\.(?:endpoint|endpoint\.region|path\.style\.access)")
+"""The same of one bucket."""
 _CATALOG = re.compile(r"spark\.sql\.catalog\.[^.]+(?:\.(?P<property>.+))?")
 """A catalog of a Spark session; what follows its name is a property of Iceberg."""
 _DOUBTFUL_VALUE = re.compile(
@@ -82,4 +84,4 @@ def is_known_property(setting: str, name: str) -> bool:
     catalog = _CATALOG.fullmatch(name)
     if catalog is not None:
         return catalog["property"] is None or catalog["property"] in _ICEBERG
-    return name in _SPARK
+    return name in _SPARK or _BUCKET.fullmatch(name) is not None

@@ -114,6 +114,7 @@ class StoreSettings(ConnectorOptions):
     jdbc_url: str | None = secret(
         section=_STORE,
         metavar="URL",
+        address=True,
         help="URL of the database, in the form of SQLAlchemy or of jdbc: (default: an SQLite file in the user's data "
         "folder).",
     )

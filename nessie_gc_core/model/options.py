@@ -62,11 +62,27 @@ def option(
 
 
 def secret(
-    default: str | None = None, *, help: str, flag: str | None = None, metavar: str | None = None, section: str = ""
+    default: str | None = None,
+    *,
+    help: str,
+    flag: str | None = None,
+    metavar: str | None = None,
+    section: str = "",
+    address: bool = False,
 ) -> str | None:
-    """Declares an option that never appears in a repr, a report, a log line or a store."""
+    """Declares an option that never appears in a repr, a report, a log line or a store.
+
+    Args:
+        default: its value where none is given.
+        help: what it does, in one line.
+        flag: its short form on a command line.
+        metavar: what a command line's help calls its value, such as ``URL``.
+        section: the heading under which a command line's help lists it.
+        address: whether it is secret only because an address may have a password in it; schedulers on two machines must
+            have the same address in it, apart from its user, password and unknown parameters.
+    """
     metadata = {"help": help, "secret": True, "flag": flag, "metavar": metavar, "section": section}
-    return typing.cast("str | None", _field(default, metadata))
+    return typing.cast("str | None", _field(default, {**metadata, "address": address}))
 
 
 def secret_mapping(

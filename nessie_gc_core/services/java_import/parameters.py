@@ -20,6 +20,7 @@ class ImportJavaParameters(ConnectorOptions):
     java_url: str | None = secret(
         section=_TABLES,
         metavar="URL",
+        address=True,
         help="Database with the tables of the Java tool (default: the database of the live-set store).",
     )
     java_user: str | None = option(

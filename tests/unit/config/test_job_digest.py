@@ -162,16 +162,90 @@ def test_pairs_count_alike_as_text_and_as_a_table_and_in_a_list(key: str) -> Non
     assert 1 == len(digests)
 
 
+def of_job(**options: Any) -> str | None:
+    """With these options of the job itself."""
+    file = ConfigFile(schedule={"jobs": {"plain": {"service": "gc", "options": options}}}, store={"name": "jdbc"})
+    return JobDigests(installed()).digest(file, "plain")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"jdbc-url": "postgresql://gc:secret@{}/live"},
+        {"jdbc-url": "jdbc:postgresql://db/live?currentSchema={}"},
+        {"jdbc-url": "jdbc:sqlite:{}.db"},
+        {"jdbc-properties": {"dbname": "{}"}},
+        {"store": "{}"},
+        {"store-option": "url=postgresql://gc:secret@{}/live"},
+        {"jdbc-schema": "{}"},
+    ],
+    ids=str,
+)
+def test_s27_the_store_of_a_job_counts_because_its_lock_holds_in_one_store_only(options: dict[str, Any]) -> None:
+    assert of_job(**_put(options, "prod")) != of_job(**_put(options, "test"))
+    assert of_job() != of_job(**_put(options, "prod"))
+
+
+def test_s27_a_job_that_keeps_its_live_set_in_its_process_is_another_one() -> None:
+    assert of_job() != of_job(inmemory=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"jdbc-schema": "{}"},
+        {"nessie-option": "nessie.authentication.type=BEARER,nessie.uri=http://{}/api/v2"},
+        {"repository-option": {"nessie_options": "nessie.uri=http://{}/api/v2"}},
+        {"nessie-jdbc-url": "jdbc:postgresql://gc:secret@{}/nessie"},
+        {"nessie-jdbc-url": "jdbc:postgresql://db/nessie?user=gc&password=secret&currentSchema={}"},
+        {"nessie-jdbc-properties": "sslmode=require,dbname={}"},
+        {"java-url": "jdbc:mysql://{}/gc"},
+        {"repository": "iceberg-catalog", "repository-option": {"uri": "postgresql://db/x?options=-csearch_path={}"}},
+        {"iceberg": {"uri": "jdbc:sqlserver://db:1433;password=secret;databaseName={}"}},
+        {"spark-conf": {"spark.hadoop.fs.s3a.bucket.my.lake.endpoint": "http://{}:9000"}},
+    ],
+    ids=str,
+)
+def test_s27_addresses_count_that_may_have_secrets_in_them(options: dict[str, Any]) -> None:
+    assert digest_with(**_put(options, "prod")) != digest_with(**_put(options, "test"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"nessie-jdbc-url": "jdbc:postgresql://gc:{}@db/nessie"},
+        {"nessie-jdbc-url": "jdbc:postgresql://db/nessie?user=gc&password={}"},
+        {"nessie-jdbc-url": "postgresql:gc:{}@db/nessie"},
+        {"nessie-jdbc-url": "jdbc:postgresql:nessie?password={}"},
+        {"nessie-jdbc-properties": {"password": "{}"}},
+        {"nessie-option": {"nessie.authentication.token": "{}"}},
+        {"iceberg": {"uri": "jdbc:sqlserver://db:1433;password={};databaseName=x"}},
+        {"repository": "iceberg-catalog", "repository-option": {"uri": "http://{}@host/?token={}"}},
+        {"spark-conf": {"spark.hadoop.fs.s3a.bucket.lake.secret.key": "{}"}},
+    ],
+    ids=str,
+)
+def test_no_secret_in_an_address_or_in_pairs_gets_into_a_digest(options: dict[str, Any]) -> None:
+    assert digest_with(**_put(options, "one")) == digest_with(**_put(options, "two"))
+    assert of_job(**_put(options, "one")) == of_job(**_put(options, "two"))
+
+
+@pytest.mark.parametrize("key", ["nessie-option", "nessie-jdbc-properties", "iceberg"])
+def test_a_machine_whose_secrets_are_in_its_environment_has_the_same_jobs(key: str) -> None:
+    assert digest_with() == digest_with(**{key: {"password": "secret"}})
+
+
 def test_s27_each_address_of_a_metastore_counts() -> None:
     one, other = ({"uri": f"thrift://a:9083, thrift://{host}:9083"} for host in "bc")
     assert digest_with(iceberg=one) != digest_with(iceberg=other)
 
 
-def test_every_option_that_is_neither_secret_nor_of_a_machine_counts() -> None:
+def test_every_option_that_is_neither_secret_nor_of_a_machine_counts_and_every_address() -> None:
     digests = JobDigests(installed())
     declared = digests._declared()
-    secret = {name for name, fields in declared.items() if any(field.metadata["secret"] for field in fields)}
-    store = {field.name for field in dataclasses.fields(StoreSettings)}
+    fields = [field for group in declared.values() for field in group]
+    secret = {field.name for field in fields if field.metadata["secret"] and not field.metadata.get("address")}
+    store = {field.name for field in dataclasses.fields(StoreSettings)} - {"jdbc_schema"}
     keys = known_options(cli) - SHOWN
     expected = {key.replace("-", "_") for key in keys} - secret - store - {*digests.not_compared()}
     plain = digest_with()

@@ -38,7 +38,7 @@ class IcebergCatalogOptions(ConnectorOptions):
     type: str | None = option(
         None, help="rest, sql, hive, glue, dynamodb, in-memory or bigquery (default: guessed from the URI)"
     )
-    uri: str | None = secret(help="address of the catalog: a REST endpoint, a database URL, a metastore")
+    uri: str | None = secret(help="address of the catalog: a REST endpoint, a database URL, a metastore", address=True)
     identity: str | None = option(
         None, help="name of this catalog in the store of live sets; unique, and independent of the address"
     )

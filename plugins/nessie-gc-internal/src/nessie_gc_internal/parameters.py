@@ -23,6 +23,7 @@ class InternalGcParameters(ConnectorOptions):
     nessie_jdbc_url: str | None = secret(
         section=_DATABASE,
         metavar="URL",
+        address=True,
         help="Database of Nessie's version store JDBC2: jdbc:postgresql://HOST:PORT/DATABASE or "
         "postgresql://HOST/DATABASE.",
     )

@@ -40,7 +40,7 @@ class SchemaStrategy(StrEnum):
 class JdbcOptions(ConnectorOptions):
     """Which database, and how it is used."""
 
-    url: str | None = secret(help="jdbc:postgresql:…, jdbc:sqlite:FILE, or an SQLAlchemy URL")
+    url: str | None = secret(help="jdbc:postgresql:…, jdbc:sqlite:FILE, or an SQLAlchemy URL", address=True)
     user: str | None = option(None, help="user of the database; overrides the user in the URL")
     password: str | None = secret(help="password of the user; overrides the password in the URL")
     properties: Mapping[str, str] = secret_mapping(help="connection parameters, by the driver's names")
