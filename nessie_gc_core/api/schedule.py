@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
@@ -123,6 +123,7 @@ class Schedule(Closing):
                 wrong.
         """
         self._clock = clock
+        self._calls, self._is_called = threading.Lock(), False
         self._plugins = plugins if plugins is not None else installed()
         path = Path(config).absolute()
         known = known_settings(setting_groups(self._plugins))
@@ -181,8 +182,7 @@ class Schedule(Closing):
             ConfigurationError: the file is wrong now.
             StoreError: the store cannot be used.
         """
-        self._read()
-        with self._told(once=True):
+        with self._called(), self._told(once=True):
             return self._scheduler.run_due()
 
     def run_forever(self) -> None:
@@ -194,13 +194,17 @@ class Schedule(Closing):
             ConfigurationError: the file is wrong from the beginning.
             StoreError: the store cannot be used from the beginning.
         """
-        self._read()
-        with self._told(once=False):
+        with self._called(), self._told(once=False):
             self._scheduler.run_forever()
 
     def stop(self) -> None:
-        """Lets the runs of another thread's call end after the step under way; they begin again with the next call."""
-        self._scheduler.stopping.set()
+        """Lets the runs of another thread's call end after the step under way; they begin again with the next call.
+
+        Does nothing while no call goes on.
+        """
+        with self._calls:
+            if self._is_called:
+                self._scheduler.stopping.set()
 
     def _read(self) -> None:
         """Lets the scheduler have what the file says now, and notice if that changes."""
@@ -220,9 +224,21 @@ class Schedule(Closing):
         try:
             yield
         finally:
-            scheduler.stopping.clear()
             scheduler.listeners = Listeners([])
             listeners.close(seconds=LISTENERS_SECONDS)
+
+    @contextmanager
+    def _called(self) -> Iterator[None]:
+        """A call, which can be stopped; it begins with what the file says now."""
+        with self._calls:
+            self._is_called = True
+        try:
+            self._read()
+            yield
+        finally:
+            with self._calls:
+                self._is_called = False
+                self._scheduler.stopping.clear()
 
     # ---- what is known ------------------------------------------------------------------------------------
     def jobs(self) -> list[ScheduledJob]:
@@ -254,8 +270,9 @@ class Schedule(Closing):
             jobs=jobs,
             statuses=[_status(status) for status in statuses],
             since=self._clock() - earliest if isinstance(earliest, timedelta) else earliest,
+            limit=limit,
         )
-        return list(islice(runs, limit))
+        return list(runs)
 
     def run(self, run: UUID | str) -> JobRun:
         """One run with its report, which is JSON.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_runs import go_home
@@ -20,6 +21,7 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.times import elapsed_seconds, utc_now
 from nessie_gc_core.services.schedule.conduct import MOST_LOST
+from nessie_gc_core.testing.servers.process import free_ports
 
 DEAD = {f"memory://warehouse/db/t/data/dead-{number}.parquet" for number in range(6)}
 JOBS = """
@@ -248,6 +250,42 @@ def test_a_schedule_goes_on_until_it_is_stopped(schedule: Schedule, clock: Clock
     assert not DEAD & set(lake.paths())
     schedule.trigger("collect")
     assert ["collect"] == [run.job for run in schedule.run_once()]
+
+
+def test_a_stop_that_comes_when_nothing_runs_stops_nothing(schedule: Schedule) -> None:
+    schedule.trigger("collect")
+    schedule.stop()
+    assert ["collect"] == [run.job for run in schedule.run_once()]
+
+
+def test_a_schedule_that_is_run_again_serves_its_metrics_at_the_same_port(
+    home: Path, lake: MemoryLake, caplog: pytest.LogCaptureFixture
+) -> None:
+    (home / "nessie-gc.toml").write_text(JOBS.replace("[schedule]", f"[schedule]\nmetrics-port = {free_ports(1)[0]}"))
+    with Schedule.from_toml() as schedule:
+        for _ in range(2):
+            schedule.trigger("prune")
+            ended = len(schedule.history(statuses=[RunStatus.SUCCEEDED]))
+            thread = threading.Thread(target=schedule.run_forever)
+            thread.start()
+            while thread.is_alive() and ended == len(schedule.history(statuses=[RunStatus.SUCCEEDED])):
+                thread.join(0.05)
+            assert thread.is_alive()
+            schedule.stop()
+            thread.join(30)
+    assert [] == [record.message for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_a_history_is_read_no_further_than_its_limit(schedule: Schedule, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, runs = list[object](), schedule._opened.store.runs
+
+    def noted(*arguments: Any, **named: Any) -> Iterator[JobRun]:
+        asked.append(named["limit"])
+        return runs(*arguments, **named)
+
+    monkeypatch.setattr(schedule._opened.store, "runs", noted)
+    assert [] == schedule.history(limit=7)
+    assert [7] == asked
 
 
 def test_jobs_are_triggered_paused_and_resumed(schedule: Schedule) -> None:

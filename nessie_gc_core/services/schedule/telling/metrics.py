@@ -57,6 +57,7 @@ class Metrics:
             ) from error
         self._schedule, self._store = schedule, store
         self._pushes_to: str | None = None
+        self._server: BoundedServer | None = None
         self.registry = registry = CollectorRegistry()
         self._runs = Counter("nessie_gc_runs", "Runs that ended.", (*_JOB, "status"), registry=registry)
         last = "nessie_gc_last_run"
@@ -88,7 +89,7 @@ class Metrics:
         return generate_latest(self.registry).decode()
 
     def serve(self, host: str, port: int) -> int:
-        """Serves them at ``/metrics``, until the process ends; returns the port.
+        """Serves them at ``/metrics``, until they are closed; returns the port.
 
         Raises:
             ConfigurationError: the port is taken, or the host has another name.
@@ -101,6 +102,7 @@ class Metrics:
             raise ConfigurationError(
                 f"cannot serve metrics at {host}:{port}: {error.strerror or error}; choose another `metrics-port`"
             ) from error
+        self._server = server
         threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
         return int(server.server_port)
 
@@ -128,11 +130,14 @@ class Metrics:
         self._show_last(run)
 
     def close(self) -> None:
-        """Pushes, if that was asked for.
+        """Stops serving, and pushes if that was asked for.
 
         Raises:
             ServiceUnavailableError: the gateway does not take it.
         """
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
         if self._pushes_to is not None:
             from prometheus_client import pushadd_to_gateway
 

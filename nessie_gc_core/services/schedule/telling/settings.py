@@ -38,11 +38,11 @@ def listeners_of(definition: ScheduleDefinition, store: ScheduleStore, *, now: d
     if serves or settings.metrics_push is not None:
         metrics = Metrics(definition.name, store)
         metrics.remember(now)
+        if settings.metrics_push is not None:
+            metrics.push_at_the_end(settings.metrics_push)
         if serves and settings.metrics_port is not None:
             port = metrics.serve(settings.metrics_host, settings.metrics_port)
             log.info("metrics are served at http://%s:%d/metrics", settings.metrics_host, port)
-        if settings.metrics_push is not None:
-            metrics.push_at_the_end(settings.metrics_push)
         found.append(metrics)
     return Listeners(found)
 

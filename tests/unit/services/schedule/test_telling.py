@@ -154,6 +154,14 @@ def _sorted(series: dict[str, float]) -> dict[str, float]:
     }
 
 
+def test_the_port_of_metrics_that_were_closed_is_free(bench: Bench) -> None:
+    first, second = Metrics("default", bench.store), Metrics("default", bench.store)
+    port = first.serve("127.0.0.1", 0)
+    first.close()
+    assert port == second.serve("127.0.0.1", port)
+    second.close()
+
+
 def test_metrics_of_a_store_that_is_away_say_so(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     from prometheus_client import generate_latest
 
