@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from itertools import islice
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nessie_gc_core.model.urls import split_credentials
+from nessie_gc_core.services.schedule.report_parts import inside, listed, number, text
 
 MOST_TABLES = 200
 """So many tables of a run are told; how many more there are is told, too."""
+MOST_NAMES = 50
+"""So many names of tables at one location are told; how many more there are is told, too."""
 _GONE = ("deleted", "quarantined")
 """Outcomes after which a file is no longer at its place."""
 
@@ -25,7 +27,9 @@ class ChangedTable:
     name: str
     """A path in the bucket, or its dotted name in the catalog."""
     tables: tuple[str, ...] = ()
-    """Dotted names of the tables at that path."""
+    """Dotted names of the first tables at that path."""
+    tables_left_out: int = 0
+    """How many more there are."""
     deleted_files: int = 0
     """Files that were deleted, moved to quarantine, or replaced by others."""
     deleted_bytes: int = 0
@@ -36,6 +40,20 @@ class ChangedTable:
     """Their size."""
     snapshots: int = 0
     """Snapshots that expired."""
+
+    def with_more(self, other: ChangedTable) -> ChangedTable:
+        """What was done to it in all, if a report has several rows of it: one for each branch, for instance."""
+        names = tuple(dict.fromkeys(self.tables + other.tables))
+        return replace(
+            self,
+            tables=names[:MOST_NAMES],
+            tables_left_out=self.tables_left_out + other.tables_left_out + len(names[MOST_NAMES:]),
+            deleted_files=self.deleted_files + other.deleted_files,
+            deleted_bytes=self.deleted_bytes + other.deleted_bytes,
+            written_files=_sum(self.written_files, other.written_files),
+            written_bytes=_sum(self.written_bytes, other.written_bytes),
+            snapshots=self.snapshots + other.snapshots,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +72,12 @@ class Changes:
         """Reads the report of a service; of one that changes no tables, nothing is said."""
         if report.get("dry_run"):
             return cls(dry_run=True)
-        changed = _changed(report)
-        first = tuple(islice(changed, MOST_TABLES))
-        return cls(tables=first, left_out=sum(1 for _ in changed))
+        changed = dict[tuple[str, str], ChangedTable]()
+        for table in _changed(report):
+            key = table.namespace, table.name
+            changed[key] = changed[key].with_more(table) if key in changed else table
+        tables = tuple(changed.values())
+        return cls(tables=tables[:MOST_TABLES], left_out=len(tables[MOST_TABLES:]))
 
     def text(self) -> str:
         """The same as text."""
@@ -68,6 +89,10 @@ class Changes:
         plain = json.loads(text or "{}")
         tables = (ChangedTable(**{**each, "tables": tuple(each["tables"])}) for each in plain.pop("tables", ()))
         return cls(**plain, tables=tuple(tables))
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other
 
 
 def _changed(report: Mapping[str, Any]) -> Iterator[ChangedTable]:
@@ -82,59 +107,66 @@ def _changed(report: Mapping[str, Any]) -> Iterator[ChangedTable]:
             yield _expired(row, report)
 
 
-def _rows(report: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    tables, collection = report.get("tables"), report.get("collection")
-    if tables is None and isinstance(collection, Mapping):
-        tables = collection.get("tables")
-    return (row for row in tables if isinstance(row, Mapping)) if isinstance(tables, list) else ()
+def _rows(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    tables = report.get("tables")
+    return listed(inside(report, "collection", "tables") if tables is None else tables)
 
 
 def _swept(row: Mapping[str, Any]) -> Iterator[ChangedTable]:
-    gone = [row[outcome] for outcome in _GONE if outcome in row]
-    files = sum(tally["files"] for tally in gone)
+    files, size = (sum(number(inside(row, outcome, part)) for outcome in _GONE) for part in ("files", "bytes"))
     if files:
-        namespace, name = place_of(row["location"])
-        size = sum(tally["bytes"] for tally in gone)
-        tables = tuple(row["tables"])
-        yield ChangedTable(namespace=namespace, name=name, tables=tables, deleted_files=files, deleted_bytes=size)
+        namespace, name = place_of(text(row["location"]))
+        names = row.get("tables")
+        tables = tuple(map(text, names)) if isinstance(names, list) else ()
+        yield ChangedTable(
+            namespace=namespace,
+            name=name,
+            tables=tables[:MOST_NAMES],
+            tables_left_out=len(tables[MOST_NAMES:]),
+            deleted_files=files,
+            deleted_bytes=size,
+        )
 
 
 def _compacted(row: Mapping[str, Any], report: Mapping[str, Any]) -> ChangedTable:
     return ChangedTable(
         namespace=_catalog(report),
-        name=row["table"],
-        deleted_files=row["removed_data_files"] + row["removed_delete_files"],
-        deleted_bytes=row["removed_bytes"],
-        written_files=row["added_data_files"] + row["added_delete_files"],
-        written_bytes=row["added_bytes"],
+        name=text(row.get("table")),
+        deleted_files=_numbers(row, "removed_data_files", "removed_delete_files"),
+        deleted_bytes=_numbers(row, "removed_bytes"),
+        written_files=_numbers(row, "added_data_files", "added_delete_files"),
+        written_bytes=_numbers(row, "added_bytes"),
     )
 
 
 def _reorganized(row: Mapping[str, Any], report: Mapping[str, Any]) -> ChangedTable:
-    before, after, rewritten = row["manifests"], row["manifests_after"], row["rewritten"]
-    kept = None if before is None else before - rewritten
+    before, after, rewritten = row.get("manifests"), row.get("manifests_after"), number(row.get("rewritten"))
+    is_known = before is not None and after is not None
     return ChangedTable(
         namespace=_catalog(report),
-        name=row["table"],
+        name=text(row.get("table")),
         deleted_files=rewritten,
-        deleted_bytes=row["rewritten_bytes"],
-        written_files=None if after is None or kept is None else max(after - kept, 0),
+        deleted_bytes=_numbers(row, "rewritten_bytes"),
+        written_files=max(number(after) - number(before) + rewritten, 0) if is_known else None,
     )
 
 
 def _expired(row: Mapping[str, Any], report: Mapping[str, Any]) -> ChangedTable:
-    files = row["files"]
     return ChangedTable(
-        namespace=str(report["collection"]["address"]),
-        name=row["table"],
-        deleted_files=files["files"],
-        deleted_bytes=files["bytes"],
-        snapshots=row["expired"],
+        namespace=text(inside(report, "collection", "address")),
+        name=text(row.get("table")),
+        deleted_files=number(inside(row, "files", "files")),
+        deleted_bytes=number(inside(row, "files", "bytes")),
+        snapshots=_numbers(row, "expired"),
     )
 
 
+def _numbers(row: Mapping[str, Any], *names: str) -> int:
+    return sum(number(row.get(name)) for name in names)
+
+
 def _catalog(report: Mapping[str, Any]) -> str:
-    return f"iceberg://{report['catalog']}"
+    return f"iceberg://{text(report.get('catalog'))}"
 
 
 def place_of(location: str) -> tuple[str, str]:

@@ -73,6 +73,7 @@ class NessieGcOutputDatasetFacet(OutputDatasetFacet):
     deletedFiles: int  # noqa: N815
     deletedBytes: int  # noqa: N815
     expiredSnapshots: int = 0  # noqa: N815
+    tablesLeftOut: int = 0  # noqa: N815
 
     @staticmethod
     def _get_schema() -> str:
@@ -161,6 +162,7 @@ def _dataset(table: ChangedTable) -> OutputDataset:
         "deletedFiles": table.deleted_files,
         "deletedBytes": table.deleted_bytes,
         "expiredSnapshots": table.snapshots,
+        "tablesLeftOut": table.tables_left_out,
     }
     written: dict[str, OutputDatasetFacet] = {FACET: NessieGcOutputDatasetFacet(**deleted, producer=PRODUCER)}
     if table.written_files is not None:

@@ -14,7 +14,7 @@ import pytest
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.services.schedule.outcome import Outcome
-from nessie_gc_core.services.schedule.telling.changed_tables import MOST_TABLES, Changes, place_of
+from nessie_gc_core.services.schedule.telling.changed_tables import MOST_NAMES, MOST_TABLES, Changes, place_of
 from nessie_gc_core.services.schedule.telling.lineage import SCHEMAS, SERVICES
 from nessie_gc_core.services.schedule.telling.settings import listeners_of
 
@@ -280,8 +280,36 @@ def test_a_dry_run_changed_nothing() -> None:
 
 
 def test_only_the_first_tables_are_named_and_the_others_counted() -> None:
-    found = Changes.of({"tables": [SWEPT] * (MOST_TABLES + 3)})
+    rows = [{**SWEPT, "location": f"s3://lake/warehouse/db/t{number}/"} for number in range(MOST_TABLES + 3)]
+    found = Changes.of({"tables": rows})
     assert (MOST_TABLES, 3) == (len(found.tables), found.left_out)
+
+
+def test_of_many_tables_at_one_location_the_first_are_named_and_the_others_counted(
+    bench: Bench, told: Receiver
+) -> None:
+    tell(bench, {"tables": [{**SWEPT, "tables": [f"db.t{number}" for number in range(MOST_NAMES + 3)]}]})
+    ((table,),) = (event["outputs"] for event in events(told)[1:])
+    assert MOST_NAMES == len(table["facets"]["symlinks"]["identifiers"])
+    assert 3 == table["outputFacets"]["nessieGc"]["tablesLeftOut"]
+
+
+def test_a_table_that_changed_on_two_branches_is_named_once_with_the_sums() -> None:
+    expired = [{**EXPIRED, "reference": branch} for branch in ("main", "dev")]
+    (found,) = Changes.of({"tables": expired, "collection": {"address": "http://catalog/"}}).tables
+    assert (8, 80, 10) == (found.deleted_files, found.deleted_bytes, found.snapshots)
+    (found,) = Changes.of({"tables": [COMPACTED, COMPACTED], "catalog": "lake"}).tables
+    assert (24, 2, 2000) == (found.deleted_files, found.written_files, found.written_bytes)
+    (found,) = Changes.of({"tables": [REORGANIZED, REORGANIZED], "catalog": "lake"}).tables
+    assert (16, 2, None) == (found.deleted_files, found.written_files, found.written_bytes)
+
+
+@pytest.mark.parametrize("row", [COMPACTED, REORGANIZED, EXPIRED])
+def test_a_number_of_a_report_that_is_missing_or_none_counts_as_nothing(row: Mapping[str, Any]) -> None:
+    kind = {name: value for name, value in row.items() if name in ("snapshot_id", "snapshot_ids", "outcome")}
+    for odd in (kind, {name: kind.get(name, "odd") for name in row}):
+        (found,) = Changes.of({"tables": [odd, None]}).tables
+        assert (0, 0, 0) == (found.deleted_files, found.deleted_bytes, found.snapshots)
 
 
 @pytest.mark.parametrize(
