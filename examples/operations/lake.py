@@ -39,6 +39,8 @@ class Lake:
             self.catalog.create_table(name, schema=_rows(0).schema)
         self.rows: dict[int, int] = {}
         """How many rows each snapshot has that a writer made, by its id."""
+        self.failed_writes = 0
+        """How many files writers have left that no snapshot names."""
 
     # ---- a day of the writers -----------------------------------------------------------------------------
     def write(self, day: int) -> None:
@@ -77,6 +79,7 @@ class Lake:
         """Leaves a data file that was written, and never committed."""
         data = Path(table.location().removeprefix("file://")) / "data"
         shutil.copyfile(min(data.glob("*.parquet")), data / f"failed-{day}.parquet")
+        self.failed_writes += 1
 
     def _table(self, name: str) -> Table:
         return self.catalog.load_table(name)
@@ -123,11 +126,10 @@ class Lake:
         if rows != self.rows.get(snapshot, rows):
             yield f"{name}: the snapshot {snapshot} has {rows} rows and not {self.rows[snapshot]}"
 
-    def garbage(self, older_than: datetime) -> list[Path]:
-        """What failed writers left before a time and is still there."""
-        return [
-            path for path in self.files() if "failed-" in path.name and path.stat().st_mtime < older_than.timestamp()
-        ]
+    def garbage(self, namespace: str, *, older_than: datetime) -> list[Path]:
+        """What failed writers left in the tables of a namespace before a time, and is still there."""
+        failed = (self.warehouse / namespace).rglob("failed-*")
+        return [path for path in failed if path.stat().st_mtime < older_than.timestamp()]
 
 
 def _rows(day: int) -> pa.Table:

@@ -34,8 +34,8 @@ GOOD = "every snapshot that a table lists can be read, and has the rows that it 
 _WRITERS_HOUR = timedelta(hours=12)
 _GONE = ("deleted", "quarantined", "purged")
 """Outcomes of files that are no longer where they were."""
-_GONE_AFTER = timedelta(days=7)
-"""Garbage that is older than this must have been deleted."""
+_GONE_AFTER = {"shop": timedelta(hours=54), "logs": timedelta(days=4), "raw": timedelta(days=4)}
+"""Garbage that is older than this must be gone: what two or three runs must have seen stays longer."""
 _WIDTHS = (12, 22, 5, 34, 10, 10)
 
 
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begun = time.monotonic()
     month = simulate(folder, _midnight(until) - timedelta(days=given.days), given.days, spark=given.spark)
     took = f"{given.days} days in {time.monotonic() - begun:.0f} seconds; see page.html and metrics.txt in {folder}"
-    lines = [*month.lines, "", took, *(month.problems or [GOOD])]
+    lines = [*month.lines, took, *(month.problems or [GOOD])]
     sys.stdout.write("\n".join(lines) + "\n")
     return 1 if month.problems else 0
 
@@ -113,8 +113,11 @@ def simulate(folder: Path, begin: datetime, days: int, *, spark: bool = False) -
                     lake.date(clock())
             month.problems += [f"day {day}: {problem}" for problem in lake.problems()]
         month.problems += problems(schedule)
-        month.problems += [f"{path} is garbage, and still there" for path in lake.garbage(clock() - _GONE_AFTER)]
-        month.lines = [*summary(schedule)]
+        for namespace, after in _GONE_AFTER.items():
+            late = lake.garbage(namespace, older_than=clock() - after)
+            month.problems += [f"{path} is garbage, and still there" for path in late]
+        gone = lake.failed_writes - sum(len(lake.garbage(each, older_than=clock())) for each in _GONE_AFTER)
+        month.lines = [*summary(schedule), "", f"{gone} of {lake.failed_writes} files of failed writes are gone"]
         (folder / "page.html").write_text(schedule.page(), encoding="utf-8")
         (folder / "metrics.txt").write_text(schedule.metrics(), encoding="utf-8")
     lake.catalog.close()
