@@ -17,6 +17,7 @@ from alembic.script import ScriptDirectory
 from each_database import DATABASES, engine_of, url_of_an_empty
 from nessie_gc_jdbc import JdbcLiveSetStore, JdbcScheduleStore, migrations
 from nessie_gc_jdbc.options import SchemaStrategy
+from nessie_gc_jdbc.schedule_days import SUMMED
 from nessie_gc_jdbc.schedule_rows import time_key
 from nessie_gc_jdbc.schema import alone, apply_strategy, check_foreign_keys
 from nessie_gc_jdbc.tables import SCHEMA_VERSION, to_micros
@@ -139,6 +140,30 @@ def test_what_runs_of_earlier_releases_reclaimed_is_what_they_say(url, engine):
 def test_numbers_that_are_none_cost_no_other_run(url, engine):
     with opened_with_runs(url, engine, [{"numbers": each} for each in (*NO_NUMBERS, '{"deleted.bytes": 5}')]) as store:
         assert [0, 0, 0, 0, 5] == [each.reclaimed for each in store.days("s", since=EVENING.date())]
+
+
+def test_runs_that_a_scheduler_of_an_earlier_release_ends_later_are_counted(url, engine):
+    running = {"status": "RUNNING", "numbers": "{}", "exit_code": None}
+    with opened_with_runs(url, engine, [running]) as store:
+        assert [] == store.days("s", since=EVENING.date())
+        ends_here(engine, key_of_run(EVENING + timedelta(days=1)))
+        assert 0 == store.forget_runs("s", before=EVENING)
+        counts = [(each.day, each.status, each.reclaimed) for each in store.days("s", since=EVENING.date())]
+        names = [run.started for run in store.runs("s", jobs=["j"])]
+    days = [EVENING + timedelta(days=number) for number in (0, 1)]
+    assert [(day.date(), "SUCCEEDED", 5) for day in days] == counts
+    assert days[::-1] == names
+
+
+def ends_here(engine, key):
+    """What an earlier release writes: the end of the run that is going on, and another run."""
+    ended = "status = 'SUCCEEDED', exit_code = 0, numbers = '{\"deleted.bytes\": 5}'"
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE nessie_gc_job_runs SET {ended} WHERE status = 'RUNNING'")
+        runs = sqlalchemy.Table("nessie_gc_job_runs", sqlalchemy.MetaData(), autoload_with=connection)
+        (row,) = connection.execute(runs.select().where(runs.c.schedule == "s")).mappings()
+        known = {name: row[name] for name in row if name not in SUMMED}
+        connection.execute(runs.insert().values({**known, **key}))
 
 
 def opened_with_runs(url, engine, known):

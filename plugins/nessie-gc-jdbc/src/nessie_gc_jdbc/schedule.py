@@ -38,13 +38,12 @@ from nessie_gc_core.model.schedule import (
 from nessie_gc_jdbc.limited import LimitedDatabase
 from nessie_gc_jdbc.options import JdbcOptions
 from nessie_gc_jdbc.rows import batches
-from nessie_gc_jdbc.schedule_days import add_tables, days_of_runs, days_of_tables, forget_tables
+from nessie_gc_jdbc.schedule_days import SUMMED, add_tables, days_of_runs, days_of_tables, forget_tables, sum_late_runs
 from nessie_gc_jdbc.schedule_rows import described, job_row, job_run, next_of, run_row, scheduled_job, time_key
 from nessie_gc_jdbc.tables import AFTER_ALL, day_of, job_runs, jobs, key_of, run_leases, to_micros
 
 _MICROSECOND = timedelta(microseconds=1)
-_SUMMED = ("report", "schedule_key", "job_digest", "day", "reclaimed")
-_WITHOUT_REPORT = [column for column in job_runs.c if column.name not in _SUMMED]
+_WITHOUT_REPORT = [column for column in job_runs.c if column.name not in ("report", *SUMMED)]
 
 
 class JdbcScheduleStore(ScheduleStore):
@@ -235,7 +234,9 @@ class JdbcScheduleStore(ScheduleStore):
         return self.database.read(lambda connection: days_of_tables(connection, schedule, since, most))
 
     def forget_runs(self, schedule: str, *, before: datetime) -> int:
-        """Removes runs, which are the last ones by their key."""
+        """Removes runs, which are the last ones by their key, once all of them are summed."""
+        while self.database.write(sum_late_runs):
+            pass
         above, last = time_key(schedule, before - _MICROSECOND), key_of(schedule) + AFTER_ALL
         finished = job_runs.c.status != RunStatus.RUNNING.value
         old = self.database.pages(
@@ -250,7 +251,7 @@ class JdbcScheduleStore(ScheduleStore):
         return self.database.write(lambda connection: connection.execute(gone).rowcount)
 
 
-_OUTCOME = ("status", "ended", "exit_code", "error_message", "numbers", "report", "reclaimed")
+_OUTCOME = ("status", "ended", "exit_code", "error_message", "numbers", "report", *SUMMED)
 
 
 # ---- conditions ---------------------------------------------------------------------------------------

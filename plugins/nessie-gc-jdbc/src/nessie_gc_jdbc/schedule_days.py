@@ -6,13 +6,37 @@ from collections.abc import Collection, Mapping
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Delete, case, delete, func, literal_column, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Delete,
+    bindparam,
+    case,
+    delete,
+    func,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from nessie_gc_core.model.schedule import DayOfRuns, JobRun, RunStatus, TableBytes, TableDay
-from nessie_gc_jdbc.database import Database
-from nessie_gc_jdbc.tables import day_number, day_of, digest, from_day, job_runs, key_of, table_days
+from nessie_gc_jdbc.database import BATCH_ROWS, Database
+from nessie_gc_jdbc.schedule_rows import job_run, run_row
+from nessie_gc_jdbc.tables import (
+    DIGEST_BYTES,
+    day_number,
+    day_of,
+    digest,
+    from_day,
+    job_runs,
+    key_of,
+    table_days,
+)
 
+SUMMED = ("schedule_key", "job_digest", "day", "reclaimed")
+"""The columns of runs that say no more than others, so that they can be summed and found."""
 MOST_OF_A_DAY = 2**62
 """More is not counted of one table on one day, and no column would hold much more: a reporter's mistake."""
 
@@ -30,6 +54,23 @@ def days_of_runs(connection: Connection, schedule: str, since: date) -> list[Day
         DayOfRuns(day=from_day(row.day), status=RunStatus(row.status), runs=int(row.runs), reclaimed=int(row.reclaimed))
         for row in connection.execute(query)
     ]
+
+
+def sum_late_runs(connection: Connection) -> bool:
+    """Sums some runs that ended in a scheduler of an earlier release, which knows no sums; whether there were any.
+
+    It may go on for long after another process has upgraded the tables.
+    """
+    columns, empty = job_runs.c, bytes(DIGEST_BYTES)  # MariaDB fills an empty key up; SQLite's sorts before all bytes
+    late = columns.schedule_key <= empty, columns.status != RunStatus.RUNNING.value
+    some = select(*(column for column in columns if column.name != "report")).where(*late).limit(BATCH_ROWS)
+    found = [(row.run_key, run_row(row.schedule, job_run(row))) for row in connection.execute(some)]
+    if found:
+        change = update(job_runs).where(columns.run_key == bindparam("of"))
+        change = change.values({name: bindparam(f"new_{name}") for name in SUMMED})
+        rows = [{"of": key, **{f"new_{name}": row[name] for name in SUMMED}} for key, row in found]
+        connection.execute(change, rows)
+    return bool(found)
 
 
 def add_tables(

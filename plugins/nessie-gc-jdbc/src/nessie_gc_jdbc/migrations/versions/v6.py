@@ -81,6 +81,7 @@ def upgrade() -> None:
 
 
 def _fill(connection: Connection) -> None:
+    """Fills the columns of runs that have ended; the scheduler of the others does not know of them."""
     runs = Table(_RUNS, MetaData(), autoload_with=connection)
     given = ("schedule_key", "job_digest", "day", "reclaimed", "numbers")
     change = (
@@ -107,7 +108,7 @@ def _filled(row: Row[Any], numbers: dict[str, Any], found: dict[str, int] | None
 
 def _pages(connection: Connection, runs: Table) -> Iterator[list[Any]]:
     query = select(*(runs.c[name] for name in ("run_key", "schedule", "job", "service", "started", "numbers")))
-    query = query.order_by(runs.c.run_key).limit(_BATCH_ROWS)
+    query = query.where(runs.c.status != "RUNNING").order_by(runs.c.run_key).limit(_BATCH_ROWS)
     page = [*connection.execute(query)]
     while page:
         yield page
