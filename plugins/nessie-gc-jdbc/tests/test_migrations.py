@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ import sqlalchemy
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from each_database import DATABASES, engine_of, url_of_an_empty
-from nessie_gc_jdbc import JdbcLiveSetStore, JdbcScheduleStore, migrations
+from nessie_gc_jdbc import JdbcLiveSetStore, JdbcScheduleStore, database, migrations
 from nessie_gc_jdbc.options import SchemaStrategy
 from nessie_gc_jdbc.schedule_days import SUMMED
 from nessie_gc_jdbc.schedule_rows import time_key
@@ -205,6 +206,24 @@ def test_of_processes_that_open_old_tables_at_once_one_migrates(url, engine):
     assert ["1"] * 2 == answers([start_worker(url, "open") for _ in range(2)])
     assert before == {name: rows for name, rows in all_rows(engine).items() if name in before}
     assert ([CURRENT], [SCHEMA_VERSION]) == (revisions(engine), versions(engine))
+
+
+def test_a_process_waits_long_for_another_one_that_changes_a_file(sqlite_url, tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_SECONDS", 0.1)
+    (tmp_path / "new folder").mkdir(exist_ok=True)
+    engine = engine_of(sqlite_url)
+    make_version_5(engine)
+    fill(engine)
+    file = tmp_path / "new folder/live-sets.db"
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("BEGIN IMMEDIATE")
+        at_the_end = threading.Timer(1.5, other.execute, ["ROLLBACK"])
+        at_the_end.start()
+        with opened(sqlite_url) as store:
+            assert [UUID(LIVE_SET)] == [live_set.id for live_set in store.live_sets()]
+        at_the_end.join()
+    engine.dispose()
 
 
 @pytest.mark.server

@@ -37,6 +37,7 @@ from nessie_gc_jdbc.clock import now
 from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
 from nessie_gc_jdbc.problems import is_denied
 from nessie_gc_jdbc.schema import (
+    LOCK_SECONDS,
     alone,
     apply_strategy,
     check_foreign_keys,
@@ -303,7 +304,9 @@ class Database:
             reason = redacted(str(error), self.url)
             raise ConfigurationError(f"the options of {self.shown_url} are wrong: {reason}") from error
         if self.is_file:
-            _prepare_sqlite(engine, float(str(self.url.query.get("timeout", BUSY_TIMEOUT_SECONDS))))
+            given = self.url.query.get("timeout")
+            waits = (BUSY_TIMEOUT_SECONDS, LOCK_SECONDS) if given is None else (float(str(given)),) * 2
+            _prepare_sqlite(engine, *waits)
             event.listen(engine, "do_connect", lambda *_: self._check_folder())
         return engine
 
@@ -342,8 +345,11 @@ def _check_parameters(url: URL) -> None:
             ) from error
 
 
-def _prepare_sqlite(engine: Engine, timeout_seconds: float) -> None:
-    """Makes SQLite durable, concurrent and strict; transactions that write take the lock when they begin."""
+def _prepare_sqlite(engine: Engine, timeout_seconds: float, rebuild_seconds: float) -> None:
+    """Makes SQLite durable, concurrent and strict; transactions that write take the lock when they begin.
+
+    One that changes tables waits longer: another process may be at it, and a long history takes its time.
+    """
 
     def on_connect(connection: sqlite3.Connection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # transactions begin where we say so
@@ -361,6 +367,8 @@ def _prepare_sqlite(engine: Engine, timeout_seconds: float) -> None:
 
     def on_begin(connection: Connection) -> None:
         chosen = connection.get_execution_options()
+        wait = rebuild_seconds if chosen.get(REBUILDS) else timeout_seconds
+        connection.execute(text(f"PRAGMA busy_timeout = {int(wait * 1000)}"))
         connection.execute(text(f"PRAGMA foreign_keys = {'OFF' if chosen.get(REBUILDS) else 'ON'}"))
         connection.execute(text("BEGIN IMMEDIATE" if chosen.get(WRITES) else "BEGIN"))
 

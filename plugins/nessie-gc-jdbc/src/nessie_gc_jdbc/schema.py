@@ -21,7 +21,8 @@ _LOCK = 4_711_020_231
 """The number of the advisory lock under which PostgreSQL creates and changes the tables."""
 _LOCK_NAME = "CONCAT('nessie_gc_', MD5(DATABASE()))"
 """The name of MariaDB's lock, which is one of the whole server."""
-_LOCK_SECONDS = 600
+LOCK_SECONDS = 600
+"""How long a process waits for another one that creates or changes the tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +194,7 @@ def alone(connection: Connection) -> Iterator[None]:
     if connection.dialect.name in ("postgresql", "sqlite"):
         yield
         return
-    if connection.execute(text(f"SELECT GET_LOCK({_LOCK_NAME}, {_LOCK_SECONDS})")).scalar_one() != 1:
+    if connection.execute(text(f"SELECT GET_LOCK({_LOCK_NAME}, {LOCK_SECONDS})")).scalar_one() != 1:
         raise StoreError(f"{_store(connection)} is being changed by another process; try again when it is done")
     try:
         yield
