@@ -13,6 +13,7 @@ from nessie_gc_core.testing.schedule_samples import HOUR, LONG, NOON, ScheduleFi
 
 _TODAY = NOON.date()
 _DAY = timedelta(days=1)
+_SIZES = ("reclaimed", "garbage")
 
 
 class DayTests(ScheduleFixtures):
@@ -77,6 +78,19 @@ class DayTests(ScheduleFixtures):
             TableDay(day=tomorrow, table="a", garbage=25, reclaimed=25),
         ] == sorted(schedules.table_days(schedule, since=today, most=2), key=_order)
 
+    @demands("table_days: tables rank by all that was reclaimed of them, and by the most garbage of a day.")
+    def test_tables_rank_by_all_that_is_gone_and_by_garbage_at_once(
+        self, schedules: ScheduleStore, schedule: str
+    ) -> None:
+        for days in range(3):
+            run = replace(_begun(schedules, schedule), started=NOON + days * _DAY)
+            tables = [TableBytes(table="little garbage", garbage=60), TableBytes(table="gone", reclaimed=40)]
+            tables += [TableBytes(table="much garbage", garbage=100)] if days == 1 else []
+            assert self._finish(schedules, schedule, run, tables=tables)
+        found = schedules.table_days(schedule, since=_TODAY, most=2)
+        assert {"gone", "much garbage", None} == {each.table for each in found}
+        assert [sum(getattr(each, name) for each in found if each.table is None) for name in _SIZES] == [0, 180]
+
     @demands("table_days: no number that a run says of a table costs the days of another one.")
     def test_sums_are_larger_than_any_number_of_a_run(self, schedules: ScheduleStore, schedule: str) -> None:
         most, largest = 2**62, MOST_BYTES
@@ -92,13 +106,14 @@ class DayTests(ScheduleFixtures):
         )
         assert largest_table.reclaimed >= most
 
-    @demands("finish_run with tables: nothing of it counts if the run is not finished by it.")
-    def test_what_an_outcome_that_is_refused_says_of_tables_does_not_count(
-        self, schedules: ScheduleStore, schedule: str
-    ) -> None:
+    @demands("finish_run: nothing of it counts, on no day and of no table, if the run is not finished by it.")
+    def test_what_an_outcome_that_is_refused_says_does_not_count(self, schedules: ScheduleStore, schedule: str) -> None:
         run, tables = _begun(schedules, schedule), [TableBytes(table="a", reclaimed=4)]
         assert self._finish(schedules, schedule, run, tables=tables)
-        assert not schedules.finish_run(schedule, done(run), tables=tables)
+        counted = schedules.days(schedule, since=_TODAY)
+        again = replace(done(run, RunStatus.FAILED), numbers={"deleted.bytes": 7})
+        assert not schedules.finish_run(schedule, again, tables=tables)
+        assert counted == schedules.days(schedule, since=_TODAY)
         assert [each.reclaimed for each in schedules.table_days(schedule, since=_TODAY, most=9)] == [4]
 
     @demands("forget_runs: what runs said of tables on earlier days goes with them.")

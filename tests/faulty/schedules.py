@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import replace
 from uuid import uuid4
 
@@ -337,8 +338,8 @@ class SumsInWholeNumbers(GoodSchedules):
 
 @fault(
     ScheduleTests,
-    "test_what_an_outcome_that_is_refused_says_of_tables_does_not_count",
-    "finish_run with tables: nothing of it counts if the run is not finished by it",
+    "test_what_an_outcome_that_is_refused_says_does_not_count",
+    "finish_run: nothing of it counts, on no day and of no table, if the run is not finished by it",
 )
 class CountsTablesFirst(GoodSchedules):
     def finish_run(self, schedule, run, *, retry=None, lost=False, tables=()):
@@ -347,6 +348,35 @@ class CountsTablesFirst(GoodSchedules):
         super().finish_run(schedule, run, tables=tables)
         leases[run.id] = held
         return super().finish_run(schedule, run, retry=retry, lost=lost)
+
+
+@fault(
+    ScheduleTests,
+    "test_what_an_outcome_that_is_refused_says_does_not_count",
+    "finish_run: nothing of it counts, on no day and of no table, if the run is not finished by it",
+)
+class CountsRunsFirst(GoodSchedules):
+    def finish_run(self, schedule, run, *, retry=None, lost=False, tables=()):
+        finished = super().finish_run(schedule, run, retry=retry, lost=lost, tables=tables)
+        if run.id in self._of(schedule).runs and not lost:
+            self._of(schedule).runs[run.id] = run
+        return finished
+
+
+@fault(
+    ScheduleTests,
+    "test_tables_rank_by_all_that_is_gone_and_by_garbage_at_once",
+    "table_days: tables rank by all that was reclaimed of them, and by the most garbage of a day",
+)
+class RanksBySumsOfGarbage(GoodSchedules):
+    def table_days(self, schedule, *, since, most):
+        sizes = Counter[str]()
+        found = super().table_days(schedule, since=since, most=999)
+        for each in found:
+            if each.table is not None:
+                sizes[each.table] += each.garbage + each.reclaimed
+        named = [name for name, _ in sizes.most_common(most)]
+        return [each if each.table in named else replace(each, table=None) for each in found]
 
 
 @fault(
