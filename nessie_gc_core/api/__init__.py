@@ -65,3 +65,8 @@ def __getattr__(name: str) -> object:
 
         return Schedule
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """With what is not loaded yet, for completion and for documentation."""
+    return sorted({*globals(), *__all__})
