@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import format_exception
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.api.collector import Collector
@@ -23,7 +24,7 @@ from nessie_gc_core.connectors import AnyService
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.schedule import JobRun
-from nessie_gc_core.model.text import json_text
+from nessie_gc_core.model.text import json_text, shown
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, never_ahead, utc_now
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.ending import Command, Terminated, describe, failure
@@ -81,6 +82,7 @@ class InProcessRunner:
         self.elapsed = elapsed
         self.plugins = plugins if plugins is not None else installed()
         self._own_session = threading.Lock()
+        self._counting, self._running, self._begun = threading.Lock(), 0, 0
 
     def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
         """Starts the thread of a run."""
@@ -117,18 +119,44 @@ class InProcessRunner:
 
     @contextmanager
     def session(self, given: Given, work: _Thread) -> Iterator[SparkSession | None]:
-        """The session for a run; runs that start one of their own have it one after the other."""
+        """The session for a run; runs that start one of their own have it one after the other.
+
+        So do those on a session of Spark Connect, whose client is for one thread at a time.
+        """
         if given.settings(EngineSettings).engine is EngineName.LOCAL:
             yield None
-        elif self.spark is not None or engine_name(given) is EngineName.LOCAL:
+        elif engine_name(given, self.spark) is EngineName.LOCAL or self._is_shared:
             yield self.spark
         else:
             while not self._own_session.acquire(timeout=_STOP_SECONDS):
                 work.go_on()
             try:
-                yield None
+                yield self.spark
             finally:
                 self._own_session.release()
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether runs can have the session that was given at the same time."""
+        if self.spark is None:
+            return False
+        from nessie_gc_core.engines.spark.session import is_connect
+
+        return not is_connect(self.spark)
+
+    @contextmanager
+    def alone(self, report: GcReport) -> Iterator[None]:
+        """Leaves traffic out of a report if another run went on meanwhile: it is counted for the process as a whole."""
+        with self._counting:
+            self._running, self._begun = self._running + 1, self._begun + 1
+            first, begun = self._running == 1, self._begun
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._running -= 1
+                if not first or self._begun != begun:
+                    report.traffic = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,10 +219,12 @@ class _Thread:
             service = self._by.service(self._service)
             read = _Read(service=service, given=self._by.given(self._job, service, self._more))
             return self._carried_out(read, report)
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, it is the run's outcome
             failed = failure(*describe(error), _command(self._service, read, report))
             expected = isinstance(error, (NessieGcError, KeyboardInterrupt))
-            log.error("%s: %s", self._job.name, failed.message, exc_info=None if expected else error)
+            log.error("%s: %s", self._job.name, failed.message)
+            if not expected:  # its texts may have come from data, or hold what a library was given (S28)
+                log.debug("%s: %s", self._job.name, shown("".join(format_exception(error)), lines=True))
             return Outcome(exit_code=failed.exit_code, report=json_text(with_format(failed.body)))
 
     def _carried_out(self, read: _Read, report: GcReport) -> Outcome:
@@ -210,7 +240,8 @@ class _Thread:
             ) as collector,
         ):
             self.go_on()
-            found = service(parameters).run(collector.new_run(report))  # type: ignore[arg-type]  # see AnyService
+            with self._by.alone(report):
+                found = service(parameters).run(collector.new_run(report))  # type: ignore[arg-type]  # see AnyService
             return Outcome(exit_code=found.exit_code, report=json_text(with_format(found.to_dict()), indent=2))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from nessie_gc_core.api.in_process import _Thread
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.times import elapsed_seconds, utc_now
+from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.schedule.conduct import MOST_LOST
 from nessie_gc_core.testing.servers.process import free_ports
 
@@ -204,6 +206,26 @@ def test_s15_a_process_that_was_suspended_for_longer_than_the_lease_deletes_noth
     assert RunStatus.SUCCEEDED is again.status
     assert 4 <= left[0]
     assert not DEAD & set(lake.paths())
+
+
+def test_s28_the_traceback_of_an_unexpected_error_is_for_debugging_and_is_escaped(
+    schedule: Schedule, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*given: object) -> None:
+        raise RuntimeError("odd\x1b[2Jdata")
+
+    monkeypatch.setattr(GcService, "run", fail)
+    schedule.run_once()
+    clock.pass_(days=1)
+    schedule.pause("prune")
+    with caplog.at_level(logging.DEBUG, logger="nessie_gc_core.api.in_process"):
+        schedule.run_once()
+    mine = [record for record in caplog.records if record.name == "nessie_gc_core.api.in_process"]
+    assert [(logging.ERROR, None), (logging.DEBUG, None)] == [(record.levelno, record.exc_info) for record in mine]
+    error, debug = (record.getMessage() for record in mine)
+    assert error.startswith("collect: unexpected error RuntimeError: odd\\x1b[2Jdata")
+    assert "Traceback (most recent call last)" in debug
+    assert "\x1b" not in debug
 
 
 def test_what_the_file_says_now_counts(schedule: Schedule, clock: Clock, lake: MemoryLake, home: Path) -> None:
