@@ -166,6 +166,11 @@ class _Read:
     service: AnyService
     given: Given
 
+    @property
+    def needs_engine(self) -> bool:
+        """Whether the command of the service has options of engines."""
+        return self.service.uses_engine and self.service.uses_files and self.service.uses_repository
+
 
 class _Thread:
     """A run that goes on in a thread."""
@@ -227,6 +232,15 @@ class _Thread:
                 log.debug("%s: %s", self._job.name, shown("".join(format_exception(error)), lines=True))
             return Outcome(exit_code=failed.exit_code, report=json_text(with_format(failed.body)))
 
+    @contextmanager
+    def _session(self, read: _Read) -> Iterator[SparkSession | None]:
+        """The session for its service; one that needs no engine waits for no session of another run."""
+        if read.needs_engine:
+            with self._by.session(read.given, self) as spark:
+                yield spark
+        else:
+            yield None
+
     def _carried_out(self, read: _Read, report: GcReport) -> Outcome:
         service, given = read.service, read.given
         parameters = given.settings(service.Parameters)
@@ -234,7 +248,7 @@ class _Thread:
         if why is not None:
             raise ConfigurationError(why)
         with (
-            self._by.session(given, self) as spark,
+            self._session(read) as spark,
             Collector.from_given(
                 given, plugins=self._by.plugins, spark=spark, clock=self._by.clock, go_on=self.go_on
             ) as collector,

@@ -298,6 +298,32 @@ def test_a_schedule_that_is_run_again_serves_its_metrics_at_the_same_port(
     assert [] == [record.message for record in caplog.records if record.levelname == "ERROR"]
 
 
+@pytest.mark.parametrize("service", ["health", "mark", "prune"])
+def test_a_job_that_needs_no_engine_does_not_wait_for_the_session_of_another_run(
+    home: Path, lake: MemoryLake, service: str
+) -> None:
+    job = f"""[schedule.jobs.other]
+service = "{service}"
+every = "P1D"
+time-limit = "PT3S"
+options = {{ prune-older-than = "P3D" }}
+"""
+    (home / "nessie-gc.toml").write_text(JOBS.replace('"local"', '"spark"') + job)
+    with Schedule.from_toml() as schedule, schedule._scheduler.runner._own_session:  # type: ignore[attr-defined]
+        schedule.trigger("other")
+        (run,) = schedule.run_once()
+    assert RunStatus.SUCCEEDED is run.status
+
+
+def test_a_job_that_needs_an_engine_waits_for_the_session_of_another_run(home: Path, lake: MemoryLake) -> None:
+    changed = JOBS.replace('"local"', '"spark"').replace('"gc"', '"gc"\ntime-limit = "PT1S"')
+    (home / "nessie-gc.toml").write_text(changed)
+    with Schedule.from_toml() as schedule, schedule._scheduler.runner._own_session:  # type: ignore[attr-defined]
+        schedule.trigger("collect")
+        (run,) = schedule.run_once()
+    assert RunStatus.TIMED_OUT is run.status
+
+
 def test_a_history_is_read_no_further_than_its_limit(schedule: Schedule, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, runs = list[object](), schedule._opened.store.runs
 
