@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 CATALOG = "prod"
 TABLES = ("shop.orders", "shop.customers", "logs.events", "raw.landing")
@@ -39,6 +40,8 @@ class Lake:
             self.catalog.create_table(name, schema=_rows(0).schema)
         self.rows: dict[int, int] = {}
         """How many rows each snapshot has that a writer made, by its id."""
+        self._files: dict[int, frozenset[Path]] = {}
+        """The files that each snapshot needs that has been read, by its id."""
         self.failed_writes = 0
         """How many files writers have left that no snapshot names."""
 
@@ -77,7 +80,7 @@ class Lake:
 
     def _leave_failed_write(self, table: Table, day: int) -> None:
         """Leaves a data file that was written, and never committed."""
-        data = Path(table.location().removeprefix("file://")) / "data"
+        data = _path(table.location()) / "data"
         shutil.copyfile(min(data.glob("*.parquet")), data / f"failed-{day}.parquet")
         self.failed_writes += 1
 
@@ -97,39 +100,70 @@ class Lake:
 
         Writers and services stamp what they write with the clock of the machine, which is ahead of the simulated one.
         """
-        for path in self.files():
-            if path.stat().st_mtime > now.timestamp():
-                if path.name.endswith(".metadata.json"):
-                    _date_metadata(path, int(now.timestamp() * 1000))
-                os.utime(path, (now.timestamp(), now.timestamp()))
-
-    def files(self) -> Iterator[Path]:
-        """All files of the warehouse."""
-        return (path for path in self.warehouse.rglob("*") if path.is_file())
+        for entry in _files(self.warehouse):
+            if entry.stat().st_mtime > now.timestamp():
+                if entry.name.endswith(".metadata.json"):
+                    _date_metadata(Path(entry.path), int(now.timestamp() * 1000))
+                os.utime(entry.path, (now.timestamp(), now.timestamp()))
 
     # ---- proof ----------------------------------------------------------------------------------------------
-    def problems(self) -> Iterator[str]:
-        """Reads every snapshot that a table lists, and says what is not as it was written."""
+    def problems(self, *, again: bool) -> Iterator[str]:
+        """Says what is not as it was written of the snapshots that tables list.
+
+        A snapshot is read when it is new. Later, the files that it needs must be there, which takes less time.
+
+        Args:
+            again: whether all of them are read.
+        """
         for namespace in self.catalog.list_namespaces():
             for identifier in self.catalog.list_tables(namespace):
                 table = self.catalog.load_table(identifier)
                 for snapshot in table.snapshots():
-                    yield from self._problems_of(table, snapshot.snapshot_id)
+                    if again or snapshot.snapshot_id not in self._files:
+                        yield from self._problems_of(table, snapshot)
+                    for path in self._files.get(snapshot.snapshot_id, ()):
+                        if not path.exists():
+                            yield f"{'.'.join(identifier)}: the snapshot {snapshot.snapshot_id} needs {path}"
 
-    def _problems_of(self, table: Table, snapshot: int) -> Iterator[str]:
-        name = ".".join(table.name())
+    def _problems_of(self, table: Table, snapshot: Snapshot) -> Iterator[str]:
+        """Reads a snapshot, and remembers its files."""
+        name, id_ = ".".join(table.name()), snapshot.snapshot_id
         try:
-            rows = table.scan(snapshot_id=snapshot).to_arrow().num_rows
+            rows = table.scan(snapshot_id=id_).to_arrow().num_rows
+            self._files[id_] = frozenset(_needed(table, snapshot))
         except OSError as error:
-            yield f"{name}: the snapshot {snapshot} cannot be read: {error}"
+            yield f"{name}: the snapshot {id_} cannot be read: {error}"
             return
-        if rows != self.rows.get(snapshot, rows):
-            yield f"{name}: the snapshot {snapshot} has {rows} rows and not {self.rows[snapshot]}"
+        if rows != self.rows.get(id_, rows):
+            yield f"{name}: the snapshot {id_} has {rows} rows and not {self.rows[id_]}"
 
     def garbage(self, namespace: str, *, older_than: datetime) -> list[Path]:
         """What failed writers left in the tables of a namespace before a time, and is still there."""
         failed = (self.warehouse / namespace).rglob("failed-*")
         return [path for path in failed if path.stat().st_mtime < older_than.timestamp()]
+
+
+def _files(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    """All files in a folder and those in it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files(entry.path)
+            else:
+                yield entry
+
+
+def _needed(table: Table, snapshot: Snapshot) -> Iterator[Path]:
+    """The files that a snapshot needs."""
+    yield _path(snapshot.manifest_list)
+    for manifest in snapshot.manifests(table.io):
+        yield _path(manifest.manifest_path)
+        for entry in manifest.fetch_manifest_entry(table.io):
+            yield _path(entry.data_file.file_path)
+
+
+def _path(location: str) -> Path:
+    return Path(location.removeprefix("file://"))
 
 
 def _rows(day: int) -> pa.Table:

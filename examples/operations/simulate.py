@@ -111,7 +111,7 @@ def simulate(folder: Path, begin: datetime, days: int, *, spark: bool = False) -
                 if until.hour:
                     lake.write(day)
                     lake.date(clock())
-            month.problems += [f"day {day}: {problem}" for problem in lake.problems()]
+            month.problems += [f"day {day}: {problem}" for problem in lake.problems(again=day == days)]
         month.problems += problems(schedule)
         for namespace, after in _GONE_AFTER.items():
             late = lake.garbage(namespace, older_than=clock() - after)

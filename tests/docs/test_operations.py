@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -49,3 +50,18 @@ def test_days_pass_in_which_garbage_goes_in_time_and_nothing_else(tmp_path: Path
     assert all(job in page for job in ran)
     metrics = (tmp_path / "lake/metrics.txt").read_text(encoding="utf-8")
     assert 'nessie_gc_last_run_timestamp_seconds{job="expire",schedule="operations"' in metrics
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_each_file_is_named_that_a_snapshot_has_lost_since_it_was_read(tmp_path: Path, *, again: bool) -> None:
+    lake = runpy.run_path(str(OPERATIONS / "lake.py"))["Lake"](tmp_path)
+    lake.write(0)
+    assert [] == [*lake.problems(again=again)]
+    table = tmp_path / "warehouse/raw/landing"
+    lost = [min(table.glob(each)) for each in ("data/0*.parquet", "metadata/snap-*.avro", "metadata/*-m0.avro")]
+    for path in lost:
+        path.unlink()
+    needs = [problem for problem in lake.problems(again=again) if " needs " in problem]
+    assert sorted(map(str, lost)) == sorted(problem.split(" needs ")[1] for problem in needs)
+    assert all(problem.startswith("raw.landing: ") for problem in needs)
+    lake.catalog.close()
