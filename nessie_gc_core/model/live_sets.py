@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from nessie_gc_core.model.policies import SWEPT_ONLY_BY, is_sweeper
+
 EXPECTED = "~expired"
 """Ends the ids of commits that are not made yet. No commit has it, so that every re-check walks the real ones (S9)."""
 
@@ -97,7 +99,10 @@ class LiveSet:
     error_message: str | None = None
     """Why it failed; never truncated (S17)."""
     policies: tuple[str, ...] = ()
-    """The cut-off policies of the mark, as ``ReferencePolicies.to_texts`` writes them."""
+    """The cut-off policies of the mark, as ``ReferencePolicies.to_texts`` writes them.
+
+    The last one may say which service alone may sweep it; see :attr:`swept_only_by`.
+    """
     heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
     """The references and their heads at mark time; the re-check walks those that have moved since (S9)."""
 
@@ -105,6 +110,12 @@ class LiveSet:
     def is_imported(self) -> bool:
         """Whether another tool marked it: nobody knows with which references and policies, or what it left out."""
         return not self.policies
+
+    @property
+    def swept_only_by(self) -> str | None:
+        """Name of the service that alone may sweep it, because it deletes less than a sweep; ``None``: any may."""
+        said = [text for text in self.policies if is_sweeper(text)]
+        return said[-1].removeprefix(SWEPT_ONLY_BY) if said else None
 
     @property
     def is_of_expiry(self) -> bool:

@@ -12,6 +12,8 @@ import isodate
 
 from nessie_gc_core.errors import ConfigurationError
 
+SWEPT_ONLY_BY = "swept only by "
+"""Begins a text that follows the policies of a live set, and ends with the service that alone may sweep it."""
 _NOT_READ = re.compile(r"Y|^[^T]*M|[.,]\d+[A-RT-Z]|T$")
 """Years, months, fractions of anything but seconds, and a T with nothing after it: isodate reads some of these."""
 _ACCEPTED = (
@@ -209,7 +211,7 @@ class ReferencePolicies:
     def from_texts(cls, texts: Sequence[str], recorded: Mapping[str, str]) -> Self:
         """The policies of an earlier run, with those that its references had."""
         now = datetime.now(UTC)  # never used: a recorded policy holds no duration
-        default, *cutoffs = texts or ("NONE",)
+        default, *cutoffs = [text for text in texts if not is_sweeper(text)] or ("NONE",)
         parsed = cls.parse(default, cutoffs, reference_time=now)
         by_name = {name: CutoffPolicy.parse(text, reference_time=now) for name, text in recorded.items()}
         return cls(default=parsed.default, patterns=parsed.patterns, recorded=by_name)
@@ -219,6 +221,11 @@ class ReferencePolicies:
         if name in self.recorded:
             return self.recorded[name]
         return next((policy for pattern, policy in self.patterns if pattern.fullmatch(name)), self.default)
+
+
+def is_sweeper(text: str) -> bool:
+    """Whether a text among the policies of a live set names the only service that may sweep it."""
+    return text.startswith(SWEPT_ONLY_BY) and "=" not in text  # a pattern has its policy after it
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

@@ -33,7 +33,7 @@ from nessie_gc_core.services.left_out import leave_out, names_in, names_of, seen
 from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
-from nessie_gc_core.services.preconditions import check_executors, check_swept
+from nessie_gc_core.services.preconditions import check_executors, check_sweeper, check_swept
 from nessie_gc_core.services.quarantine.holding import named
 from nessie_gc_core.services.quarantine.places import check_outside
 from nessie_gc_core.services.report import GcReport
@@ -82,7 +82,9 @@ def _check_deferred(run: SweepRun) -> None:
         LiveSetStateError: the message says what to do.
     """
     for live_set in (member.live_set for member in run.worked_on):
-        check_swept(replace(live_set, id=run.live_set.id))  # one id names them all
+        named = replace(live_set, id=run.live_set.id)  # one id names them all
+        check_sweeper(named, None)
+        check_swept(named)
         if live_set.is_of_expiry:
             raise LiveSetStateError(
                 f"live set {live_set.id} belongs to a snapshot expiry, and has no deferred deletions; the next "

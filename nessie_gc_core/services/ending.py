@@ -14,6 +14,8 @@ from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.tally import Tally
 
 INTERRUPTED, TERMINATED = 130, 143
+_SWEEPS = ("gc", "sweep")
+"""The commands that a sweep goes on with."""
 _WORDS = {
     Outcome.DELETED: "deleted",
     Outcome.ALREADY_GONE: "already gone",
@@ -131,7 +133,8 @@ def _next(command: Command) -> str:
     if command.name == "deferred-deletes":
         return f"nessie-gc deferred-deletes {which}" + (" --dry-run" if report.dry_run else "")
     swept = "expand" in report.phases
-    if command.in_memory or not (swept or _marked(command)):
+    # another service deletes less than a sweep of its live set would, and begins with a new one
+    if command.name not in _SWEEPS or command.in_memory or not (swept or _marked(command)):
         return f"nessie-gc {command.name}" + (" --dry-run" if report.dry_run else "")
     if report.dry_run:
         return f"nessie-gc sweep --dry-run {which}"

@@ -49,6 +49,6 @@ class GcService(Service[Run]):
         self.parameters.check(run.choice)
         self.parameters.policies(run.clock())
         check_answers(run)
-        mark_meanwhile(run, part_of(self.parameters, MarkParameters))
+        mark_meanwhile(run, part_of(self.parameters, MarkParameters), swept_only_by=self.directions.service)
         sweep = part_of(self.parameters, SweepParameters, live_set_id=run.report.live_set_id)
         return SweepService(sweep, self.directions).swept(run)

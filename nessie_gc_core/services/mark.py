@@ -15,7 +15,7 @@ from nessie_gc_core.connectors import RepositoryConnector, Service, VisitedDedup
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.live_sets import marked_with
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.policies import ReferencePolicies
+from nessie_gc_core.model.policies import SWEPT_ONLY_BY, ReferencePolicies
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
@@ -42,6 +42,8 @@ class MarkService(Service[Run]):
     uses_files: ClassVar[bool] = False
 
     parameters: MarkParameters
+    swept_only_by: str | None = None
+    """Name of the service that alone may sweep the live set; ``None``: any may."""
 
     def run(self, run: Run) -> GcReport:
         """Marks; the report names the live set, which is then IDENTIFY_SUCCESS.
@@ -59,7 +61,8 @@ class MarkService(Service[Run]):
         # Only now, when all options are known to be right: the file may hold an id that somebody needs.
         write_id(self.parameters.write_live_set_id_to, None)
         report.started = report.started or created
-        names = _Marking(self.parameters, policies, created, run).run()
+        sweeper = () if self.swept_only_by is None else (SWEPT_ONLY_BY + self.swept_only_by,)
+        names = _Marking(self.parameters, policies, created, run, sweeper=sweeper).run()
         if not any(each.unread for each in report.repositories):
             for warning in unmatched_patterns(policies, names):
                 report.warn(warning)
@@ -71,8 +74,17 @@ class MarkService(Service[Run]):
 class _Marking:
     """One mark of all repositories of a run."""
 
-    def __init__(self, parameters: MarkParameters, policies: ReferencePolicies, created: datetime, run: Run) -> None:
+    def __init__(
+        self,
+        parameters: MarkParameters,
+        policies: ReferencePolicies,
+        created: datetime,
+        run: Run,
+        *,
+        sweeper: Collection[str] = (),
+    ) -> None:
         self._parameters, self._policies, self._created, self._run = parameters, policies, created, run
+        self._texts = (*policies.to_texts(), *sweeper)
         self._names: list[str] = []
         self._failed: dict[str, uuid.UUID] = {}
         """By identity the live sets of repositories that cannot be read."""
@@ -132,7 +144,7 @@ class _Marking:
     def _mark(self, id_: uuid.UUID, identity: str, repository: RepositoryConnector, listed: datetime) -> None:
         """Marks one repository; its live set says how that ended."""
         run, store = self._run, self._run.store
-        store.start_identify(id_, repository=identity, created=self._created, policies=self._policies.to_texts())
+        store.start_identify(id_, repository=identity, created=self._created, policies=self._texts)
         try:
             warning = left_behind(repository, identity, store)
             if warning is not None:

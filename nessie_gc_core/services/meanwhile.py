@@ -19,7 +19,7 @@ class _NoEngineError(Exception):
     """Ends a mark because the engine does not start; it cannot be mistaken for an error of a repository."""
 
 
-def mark_meanwhile(run: Run, parameters: MarkParameters) -> None:
+def mark_meanwhile(run: Run, parameters: MarkParameters, *, swept_only_by: str | None = None) -> None:
     """Marks, while the engine starts and is checked; returns when both are done.
 
     A mark that fails does not wait for the engine: whoever closes the run's resources closes it as well, or waits for
@@ -33,7 +33,7 @@ def mark_meanwhile(run: Run, parameters: MarkParameters) -> None:
     with in_thread(lambda: run.resources.engine_of(opened).check(), end=None) as engine:
         marking = replace(run, progress=_checked_by(engine.check, run.progress))
         try:
-            MarkService(parameters).run(marking)
+            MarkService(parameters, swept_only_by).run(marking)
         except _NoEngineError:
             _forget(run)
     engine.result()

@@ -69,6 +69,23 @@ def check_one_repository(run: Run) -> None:
     _ = run.repository
 
 
+def check_sweeper(live_set: LiveSet, service: str | None) -> None:
+    """Refuses a live set that another service than this made for itself: it deletes less than a sweep would.
+
+    Asked before anything else, because a live set that failed would name a sweep as the next step.
+
+    Raises:
+        LiveSetStateError: the message says what to run.
+    """
+    owner = live_set.swept_only_by
+    if owner is not None and owner != service:
+        call = owner.replace("-", "_")
+        raise LiveSetStateError(
+            f"live set {live_set.id} belongs to `{call}`, which deletes less than a sweep of it would: run `{call}` "
+            "again, or mark again for a sweep of everything"
+        )
+
+
 def check_marked(live_set: LiveSet, *, resume: bool) -> None:
     """Refuses a live set that no sweep may begin with, before anything is changed.
 

@@ -37,7 +37,7 @@ from nessie_gc_core.services.forgotten import held_back
 from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save_plan
-from nessie_gc_core.services.preconditions import check_marked
+from nessie_gc_core.services.preconditions import check_marked, check_sweeper
 from nessie_gc_core.services.quarantine.holding import named
 from nessie_gc_core.services.quarantine.needed_again import keep_what_is_needed_again
 from nessie_gc_core.services.quarantine.tagged import look_for_tagged
@@ -87,6 +87,8 @@ class Directions:
     """Whether the lease of each repository is taken; a run that changes neither files nor the store needs none."""
     purpose: Purpose = field(default_factory=Purpose)
     """What the sweep is for, where that is not all garbage."""
+    service: str | None = None
+    """Name of the service that alone may sweep the live set, because it deletes less than a sweep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class SweepService(Service[Run]):
     def _check_status(self, run: SweepRun) -> None:
         for live_set in reversed(self._to_sweep(run)):
             named = replace(live_set, id=run.live_set.id)  # one id names them all
+            check_sweeper(named, self.directions.service)
             check_marked(named, resume=self.parameters.resume)
             if live_set.is_of_expiry and type(self.directions.purpose) is Purpose:
                 raise LiveSetStateError(

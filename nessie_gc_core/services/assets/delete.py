@@ -119,7 +119,12 @@ class _Purging:
             self._settle(handled(outcomes, approved, rules, self._purge).checkpoint())
 
         cache = open_cache(run, self._table, given.expansion_cache)
-        directions = Directions(only=ApprovedAssets(approved, rules), on_outcomes=handle, cache=cache)
+        directions = Directions(
+            only=ApprovedAssets(approved, rules),
+            on_outcomes=handle,
+            cache=cache,
+            service=DeleteUnreferencedService.name,  # the table of assets says what may go, not the live set (S21)
+        )
         swept = GcService(self._collection(), directions).swept(run)
         met = self.report.assets.select(_ASSET) if self.report.assets is not None else run.engine.empty(_ASSET)
         plan, index = swept.scope.plan, swept.scope.index

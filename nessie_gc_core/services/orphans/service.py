@@ -54,7 +54,7 @@ class RemoveOrphanFilesService(Service[Run]):
         check_one_repository(run)
         run = replace(run, choice=parameters.aliases(run.choice))
         found: list[Dataset] = []
-        directions = Directions(purpose=OneTable(run, parameters), on_outcomes=found.append)
+        directions = Directions(purpose=OneTable(run, parameters), on_outcomes=found.append, service=self.name)
         try:
             GcService(parameters.collection(min(times_now(run))), directions).run(run)
         except BaseException:

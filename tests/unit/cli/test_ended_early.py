@@ -140,6 +140,20 @@ def test_a_gc_in_memory_can_only_be_run_again(run: Run, lake: MemoryLake, monkey
     assert "this was a dry run; next: 'nessie-gc sweep --dry-run --live-set-id" in said
 
 
+def test_what_deletes_less_than_a_sweep_is_run_again(
+    run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nessie_gc_core.services import deletion
+
+    def take(self: object, *arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(deletion.Deletion, "_take", take)
+    arguments = ("remove-orphan-files", *COLLECT[:4], "--table", "db.t", "--older-than", "PT0S", "--no-age-floor")
+    said = last_line(run(*arguments))
+    assert "no step of the deletion was finished; next: 'nessie-gc remove-orphan-files', with the options" in said
+
+
 @pytest.mark.parametrize("status", STATUSES)
 def test_every_status_has_a_next_step(status: LiveSetStatus) -> None:
     id_ = UUID(int=7)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
 from nessie_gc_memory import delete as drop
 from nessie_gc_memory import put
-from unit.services.assets.conftest import NAME, RUNS, AssetLake
+from unit.services.assets.conftest import NAME, RUNS, TABLE, AssetLake
 
 from nessie_gc_core.algorithms.assets import ApprovedAssets
 from nessie_gc_core.algorithms.planned import PLANNED_FILES
 from nessie_gc_core.engines.local import LocalEngine
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, ServiceUnavailableError
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.assets import ASSETS, asset_id
 from nessie_gc_core.model.batches import from_micros, to_batches
+from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.assets.agreed import spaced
+from nessie_gc_core.services.assets.delete import DeleteUnreferencedService
 from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters
+from nessie_gc_core.services.deletion import Deletion
+from nessie_gc_core.services.ending import Command, how_it_ended
+from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.run import Run
 
 DATA = "memory://warehouse/db/t/data/"
 
@@ -243,6 +252,60 @@ def test_a_checksum_file_alone_is_nothing_that_anybody_agreed_upon() -> None:
         dead = engine.dataset(to_batches(files, PLANNED_FILES), PLANNED_FILES)
         others = ApprovedAssets(agreed, rules).others(dead).summary().to_pylist()
     assert {"b", ".c.crc"} == {other["path"] for other in others}
+
+
+@pytest.fixture
+def ended(assets: AssetLake, monkeypatch: pytest.MonkeyPatch) -> tuple[UUID, Run]:
+    """A deletion that ended after its first step; a file that only the latest run saw is not agreed upon."""
+    assets.identify()
+    assets.write("c.parquet")
+    assets.identify()
+    real, run = Deletion._take, assets.run()
+
+    def take(self: Deletion, *arguments: Any) -> None:
+        real(self, *arguments)
+        raise ServiceUnavailableError("no answer")
+
+    with monkeypatch.context() as patched, pytest.raises(ServiceUnavailableError):
+        patched.setattr(Deletion, "_take", take)
+        DeleteUnreferencedService(DeleteUnreferencedParameters(table=TABLE, seen_count=2)).run(run)
+    assert f"{DATA}orphan.parquet" not in assets.lake.paths()
+    return UUID(run.report.live_set_id), run
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("resume", [False, True])
+def test_s21_no_sweep_goes_on_with_a_deletion_that_ended_early(
+    assets: AssetLake, ended: tuple[UUID, Run], *, killed: bool, resume: bool
+) -> None:
+    id_, before = ended[0], assets.lake.paths()
+    if killed:
+        assets.services.store.start_expire(id_, at=assets.lake.time, resume=True)
+    sweep = SweepParameters(resume=resume, min_age=timedelta(0), no_age_floor=True)
+    for act in (partial(assets.services.sweep, id_, sweep), partial(assets.services.delete_deferred, id_)):
+        with pytest.raises(LiveSetStateError, match="belongs to `delete_unreferenced`, which deletes less"):
+            act()
+    assert before == assets.lake.paths()
+
+
+def test_s21_nothing_but_a_deletion_sweeps_its_live_set_when_it_only_looked(assets: AssetLake) -> None:
+    assets.identify()
+    assets.identify()
+    id_ = UUID(assets.delete(dry_run=True).collection.live_set_id)
+    assert assets.services.store.get(id_).status is LiveSetStatus.IDENTIFY_SUCCESS
+    with pytest.raises(LiveSetStateError, match="run `delete_unreferenced` again"):
+        assets.services.sweep(id_)
+
+
+def test_a_deletion_that_ended_early_is_run_again(assets: AssetLake, ended: tuple[UUID, Run]) -> None:
+    report = ended[1].report
+    ending = how_it_ended(Command(name="delete-unreferenced", report=report))
+    assert ending is not None
+    assert "nessie-gc delete-unreferenced" == ending.next
+    assert "b.parquet" in assets.names(runid=2)
+    assert {f"{DATA}b.parquet", f"{DATA}c.parquet"} <= assets.lake.paths()
+    assert 0 == assets.delete().failed
+    assert f"{DATA}b.parquet" in assets.lake.paths()
 
 
 def test_a_limit_of_nothing_is_a_limit() -> None:
