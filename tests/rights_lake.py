@@ -52,7 +52,7 @@ class RightsLake:
             for _ in range(2):
                 table.append(ROWS)
             self.leave_garbage(use)
-        time.sleep(2.1)  # the server's clock and its files' times are whole seconds: what was written is to be older
+        grow_old()
 
     def log_in(self, access: Mapping[str, str], store: str | None = None) -> None:
         """Collects from now on with an account of the storage.
@@ -61,11 +61,15 @@ class RightsLake:
             access: properties of the storage, by the address of the proxy.
             store: the URL of the live-set store; else it is a file.
         """
+        uri, warehouse = f"sqlite:///{self.folder}/catalog.db", f"{self.bucket.url}/warehouse"
+        prod = {"type": "sql", "uri": uri, "warehouse": warehouse, **access}
+        settings = "".join(f"    {name}: {json.dumps(value)}\n" for name, value in prod.items())
+        (self.folder / ".pyiceberg.yaml").write_text(f"catalog:\n  prod:\n{settings}")  # for tables of assets
         lines = "".join(f"{json.dumps(name)} = {json.dumps(value)}\n" for name, value in access.items())
         (self.folder / "nessie-gc.toml").write_text(
             f'engine = "local"\njdbc-url = "{store or f"sqlite:///{self.folder}/live-sets.db"}"\n'
             f'[repository]\nname = "iceberg-catalog"\ncatalog_name = "prod"\n'
-            f'uri = "sqlite:///{self.folder}/catalog.db"\n[repository.properties]\n{lines}[iceberg]\n{lines}'
+            f'uri = "{uri}"\n[repository.properties]\n{lines}[iceberg]\n{lines}'
         )
 
     def leave_garbage(self, use: str) -> None:
@@ -88,7 +92,7 @@ class RightsLake:
     def run(self, command: str, *options: str, exit_code: int = 0) -> dict[str, Any]:
         """The report of a command."""
         words = (command, "--config", str(self.folder / "nessie-gc.toml"), "--json", *options)
-        run = CliRunner().invoke(cli, words)
+        run = CliRunner().invoke(cli, words, env={"PYICEBERG_HOME": str(self.folder)})
         assert exit_code == run.exit_code, f"{run.stdout}{run.stderr}"
         return dict(json.loads(run.stdout))
 
@@ -96,11 +100,22 @@ class RightsLake:
         """The report of a command on the table of one use."""
         return self.run(command, "--include", f"db[.]{_name(use)}", *NOW, *options, exit_code=exit_code)
 
+    def remove_orphans(self, use: str, *options: str) -> dict[str, Any]:
+        """The report of a removal of orphan files from the table of a use."""
+        table = f"db.{_name(use)}"
+        return self.run("remove-orphan-files", "--table", table, "--older-than", "PT0S", "--no-age-floor", *options)
+
+
+def grow_old() -> None:
+    """Clocks of servers and times of files are whole seconds: what was written is older than all of them afterwards."""
+    time.sleep(2.1)
+
 
 def mark(lake: RightsLake) -> None:
     """A file that is missing is asked for as well."""
     lake.run("mark")
     lake.run("health")
+    lake.run("autotag", "--dry-run", "--tag-policy", "daily=1")
     with lake.without_metadata("mark"):
         lake.run("mark")
 
@@ -109,16 +124,43 @@ def find(lake: RightsLake) -> None:
     lake.run("check", "--allow", f"{lake.bucket.url}/warehouse", *NOW)
     found = lake.collect("find", "--dry-run")
     assert _DEAD == found["would_delete"]["files"], found
-    assert _DEAD == lake.collect("find", "--defer-deletes")["deferred"]["files"]
+    assert _DEAD == lake.remove_orphans("find", "--dry-run")["would_delete"]["files"]
+    lake.collect("find", "--older-than", "PT0S", "--dry-run", command="expire-snapshots")
+    lake.run("explain", f"{lake.bucket.url}/warehouse/db/find/data/dead-0.parquet", *NOW)
+    lake.run("what-if", *NOW)
+    deferred = lake.collect("find", "--defer-deletes")
+    assert _DEAD == deferred["deferred"]["files"], deferred
+    found = lake.run("deferred-deletes", "--live-set-id", deferred["live_set_id"], "--dry-run")
+    assert _DEAD == found["would_delete"]["files"], found
 
 
 def sweep(lake: RightsLake) -> None:
     live_set = lake.run("mark")["live_set_id"]
     assert _DEAD == lake.collect("sweep", "--live-set-id", live_set, command="sweep")["deleted"]["files"]
+    lake.leave_garbage("sweep")
+    grow_old()
+    live_set = lake.collect("sweep", "--defer-deletes")["live_set_id"]
+    assert _DEAD == lake.run("deferred-deletes", "--live-set-id", live_set)["deleted"]["files"]
+    lake.leave_garbage("sweep")
+    grow_old()
+    assert _DEAD == lake.remove_orphans("sweep")["deleted"]["files"]
+
+
+def delete_unreferenced(lake: RightsLake) -> None:
+    """It removes the rows of what it deletes."""
+    table = ("--table", "prod.gc.assets")
+    lake.collect("delete-unreferenced", *table, command="identify-unreferenced")
+    lake.run("report", *table)
+    for outcome, options in (("would_delete", ("--dry-run",)), ("deleted", ())):
+        found = lake.run("delete-unreferenced", *table, "--seen-count", "1", *NOW, *options)
+        assert _DEAD == found["outcomes"][outcome]["files"], found
+    assert 0 == lake.catalog.load_table("gc.assets").scan().to_arrow().num_rows
 
 
 def quarantined(lake: RightsLake, use: str, place: str) -> None:
-    """Holds the garbage of a table, restores one file, and purges the other one."""
+    """Holds the garbage of a table, restores one file, and purges the other one; first it only looks."""
+    found = lake.collect(use, "--quarantine", place, "--dry-run")
+    assert _DEAD == found["would_delete"]["files"], found
     held = lake.collect(use, "--quarantine", place, "--quarantine-for", "PT0S")
     assert _DEAD == held["quarantined"]["files"], held
     assert 1 == lake.run("restore", "--matching", f".*/{_name(use)}/data/dead-0.*")["restored"]["files"]

@@ -25,7 +25,9 @@ def policy(use: str) -> dict[str, Any]:
 
 
 def reduced(policy: Mapping[str, Any], *rights: str) -> Mapping[str, Any]:
-    """A policy that does not allow some actions."""
+    """A policy that does not allow some actions; one that allows none of them stays as it is."""
+    if not any(action in rights for each in policy["Statement"] for action in each["Action"]):
+        return policy
     kept = [
         {**each, "Action": [action for action in each["Action"] if action not in rights]}
         for each in policy["Statement"]

@@ -71,7 +71,9 @@ def _s3(use: Use, rights: Sequence[str]) -> Mapping[str, Any]:
         ("Objects", [right for right in rights if right not in _OF_BUCKETS], [f"{bucket}/{f}/*" for f in use.folders]),
     )
     statements = [
-        {"Sid": name, "Effect": "Allow", "Action": actions, "Resource": where} for name, actions, where in parts
+        {"Sid": name, "Effect": "Allow", "Action": actions, "Resource": where}
+        for name, actions, where in parts
+        if actions  # IAM refuses a statement without any
     ]
     return {"Version": "2012-10-17", "Statement": statements}
 

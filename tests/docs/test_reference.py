@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import subprocess
 import sys
+import tomllib
 
 import click
 import pyarrow as pa
@@ -19,6 +21,15 @@ from nessie_gc_core.services.report import GcReport
 COMMANDS = commands_of(cli)
 REFERENCE = DOCS / "reference"
 OWN = {"nessie_gc_core", *(path.parent.name.replace("-", "_") for path in ROOT.glob("plugins/*/pyproject.toml"))}
+
+
+WITHOUT_A_FILE = {
+    "report": "reads the table of assets, as delete-unreferenced does",
+    "internal-gc": "works on Nessie's database",
+    "import-java": "works on a database",
+    "make-lake": "is for tests",
+}
+"""Services that no policy file names, and why."""
 
 
 def _text(name: str) -> str:
@@ -110,3 +121,11 @@ def test_every_field_of_the_report_has_an_entry_with_a_text() -> None:
 def test_every_error_has_an_entry() -> None:
     names = [n for n, e in vars(errors).items() if isinstance(e, type) and issubclass(e, errors.NessieGcError)]
     assert [] == [name for name in names if f"| `{name}` |" not in _text("contracts.md")]
+
+
+def test_every_service_is_in_the_title_of_a_policy_file_or_says_why_not() -> None:
+    uses = tomllib.loads((ROOT / "examples" / "rights" / "rights.toml").read_text(encoding="utf-8"))
+    quoted = [each for use in uses.values() for each in re.findall("`([^`]+)`", use["title"])]
+    installed_ones = installed().services.by_name().values()
+    services = {service.name for service in installed_ones if service.__module__.partition(".")[0] in OWN}
+    assert services == ({each.split()[0] for each in quoted} & services) | WITHOUT_A_FILE.keys()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from noted_requests import recording
 from pyiceberg.catalog import load_catalog
-from rights_lake import Bucket, RightsLake, expire_snapshots, find, mark, quarantined, sweep
+from rights_lake import Bucket, RightsLake, delete_unreferenced, expire_snapshots, find, mark, quarantined, sweep
 from s3_accounts import POLICIES, account, allowed, asked_for, client, policy, reduced
 from store_accounts import StoreAccounts
 
@@ -42,6 +42,7 @@ USES: dict[str, Callable[[RightsLake], None]] = {
     "quarantine-tags": partial(quarantined, use="quarantine-tags", place="tags:s3://lake/"),
     "quarantine-versions": partial(quarantined, use="quarantine-versions", place="versions:s3://lake/"),
     "noncurrent-versions": noncurrent_versions,
+    "delete-unreferenced": delete_unreferenced,
     "expire-snapshots": expire_snapshots,
 }
 
@@ -137,6 +138,14 @@ def test_mark_and_sweep_have_different_accounts_in_the_storage_and_in_the_databa
     lake.log_in(sweeping, store_accounts.url("nessie_gc_sweep"))
     assert "permission denied for table nessie_gc_live_sets" in lake.run("mark", exit_code=1)["error"]
     assert 2 == lake.collect(PAIR, *live_set, command="sweep")["deleted"]["files"]
+
+
+@pytest.mark.parametrize("use", [*USES, *ON_SPARK])
+def test_a_policy_has_no_statement_that_iam_refuses(use: str) -> None:
+    """It refuses one without actions; the server of these tests does not."""
+    for statement in policy(use)["Statement"]:
+        assert statement["Action"]
+        assert statement["Resource"]
 
 
 def test_every_policy_is_tested() -> None:
