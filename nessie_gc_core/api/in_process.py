@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from nessie_gc_core.connectors import AnyService
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.schedule import JobRun
-from nessie_gc_core.model.text import json_text, shown
+from nessie_gc_core.model.text import json_text, one_line, shown
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, never_ahead, utc_now
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.ending import Command, Terminated, describe, failure
@@ -44,6 +44,9 @@ log = logging.getLogger(__name__)
 _STOP_SECONDS = 0.2
 """How soon a run that waits for its turn notices that it has to end."""
 
+_STEP_SECONDS = 10.0
+"""How long a step on a Spark session may take when its run has to end, until its jobs are cancelled."""
+
 
 class InProcessRunner:
     """Runs each job in a thread of this process, with what ``nessie-gc SERVICE --json`` would read and report.
@@ -52,7 +55,8 @@ class InProcessRunner:
     ``files_per_step`` files with its records, a rewrite of some partitions or manifests of a table, one commit, or the
     listing of a location. After that it deletes and commits nothing. If its lease was not renewed in time, it ends
     there as well, whether or not anybody asked, so that a process that was suspended only finishes that step when it
-    goes on.
+    goes on. On a classic Spark session that was given, the Spark jobs of a step that goes on for ten seconds more are
+    cancelled; what their tasks are doing at that moment is not undone.
     """
 
     def __init__(
@@ -125,7 +129,7 @@ class InProcessRunner:
         """
         if given.settings(EngineSettings).engine is EngineName.LOCAL:
             yield None
-        elif engine_name(given, self.spark) is EngineName.LOCAL or self._is_shared:
+        elif engine_name(given, self.spark) is EngineName.LOCAL or self.is_shared:
             yield self.spark
         else:
             while not self._own_session.acquire(timeout=_STOP_SECONDS):
@@ -136,7 +140,7 @@ class InProcessRunner:
                 self._own_session.release()
 
     @property
-    def _is_shared(self) -> bool:
+    def is_shared(self) -> bool:
         """Whether runs can have the session that was given at the same time."""
         if self.spark is None:
             return False
@@ -181,7 +185,7 @@ class _Thread:
         self._more = more
         self._by, self._job, self._service, self._leased = by, job, service, leased
         self._asked, self._ended = threading.Event(), threading.Event()
-        self._killed = False
+        self._killed = self._cancelled = False
         self._outcome = Outcome(exit_code=1, error="its thread has ended without an outcome")
         threading.Thread(target=self._run, name=f"job {job.name}", daemon=True).start()
 
@@ -208,8 +212,41 @@ class _Thread:
         Raises:
             Terminated: it has to end.
         """
-        if self._asked.is_set() or self._by.elapsed() - self._leased >= self._job.lease.total_seconds() * ASK:
+        if self._has_to_end:
             raise Terminated
+
+    @property
+    def _has_to_end(self) -> bool:
+        return self._asked.is_set() or self._by.elapsed() - self._leased >= self._job.lease.total_seconds() * ASK
+
+    @contextmanager
+    def _cancellable(self, spark: SparkSession | None) -> Iterator[None]:
+        """Cancels its jobs on a classic session that was given if its step takes too long when it has to end."""
+        if spark is None or not self._by.is_shared:
+            yield
+            return
+        from nessie_gc_core.engines.spark.beside import cancellable
+
+        done = threading.Event()
+        with cancellable(spark) as cancel:
+            threading.Thread(target=self._cancel, args=(cancel, done), name="cancel", daemon=True).start()
+            try:
+                yield
+            finally:
+                done.set()
+
+    def _cancel(self, cancel: Callable[[], None], done: threading.Event) -> None:
+        """Waits until it has to end, and a little longer; cancels its jobs until there are no more."""
+        while not self._has_to_end:
+            if done.wait(_STOP_SECONDS):
+                return
+        while not done.wait(_STEP_SECONDS):
+            self._cancelled = True
+            log.info("%s has to end: its Spark jobs are cancelled", self._job.name)
+            try:
+                cancel()
+            except Exception as error:  # noqa: BLE001 - whatever Spark raises, the run ends after its step all the same
+                log.warning("the Spark jobs of %s cannot be cancelled: %s", self._job.name, shown(one_line(error)))
 
     def _run(self) -> None:
         try:
@@ -225,6 +262,9 @@ class _Thread:
             read = _Read(service=service, given=self._by.given(self._job, service, self._more))
             return self._carried_out(read, report)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, it is the run's outcome
+            if self._cancelled and isinstance(error, Exception):
+                log.info("%s: %s", self._job.name, shown(one_line(error)))
+                error = Terminated()
             failed = failure(*describe(error), _command(self._service, read, report))
             expected = isinstance(error, (NessieGcError, KeyboardInterrupt))
             log.error("%s: %s", self._job.name, failed.message)
@@ -249,6 +289,7 @@ class _Thread:
             raise ConfigurationError(why)
         with (
             self._session(read) as spark,
+            self._cancellable(spark),
             Collector.from_given(
                 given, plugins=self._by.plugins, spark=spark, clock=self._by.clock, go_on=self.go_on
             ) as collector,

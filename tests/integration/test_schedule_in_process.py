@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -16,6 +18,7 @@ from cli_runs import go_home
 from pyiceberg.catalog.sql import SqlCatalog
 
 from nessie_gc_core import Schedule
+from nessie_gc_core.api import in_process
 from nessie_gc_core.api.in_process import InProcessRunner
 from nessie_gc_core.api.opening import known_settings, setting_groups
 from nessie_gc_core.config.file import ConfigFile, keys_of
@@ -23,6 +26,7 @@ from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 from nessie_gc_core.model.times import elapsed_seconds, utc_now
 from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.manifests.service import RewriteManifestsService
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.running import ProcessRunner, Runner
@@ -142,3 +146,35 @@ def test_a_run_finds_the_catalogs_of_the_session_that_it_is_given(file: Path, sp
         (run,) = schedule.run_once()
         assert (RunStatus.SUCCEEDED, None) == (run.status, run.error)
         assert ["db.t"] == [table["table"] for table in json.loads(schedule.run(run.id).report or "")["tables"]]
+
+
+@pytest.mark.spark
+def test_s15_jobs_of_a_run_that_has_to_end_are_cancelled_and_others_of_the_session_are_not(
+    file: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, others = file.parent / "begun", list[int]()
+
+    def work(seconds: float) -> None:
+        begun.touch()
+        time.sleep(seconds)
+
+    def run(self: RewriteManifestsService, run: object) -> None:
+        spark.sparkContext.parallelize([600.0], 1).foreach(work)
+
+    def stop() -> None:
+        while not begun.exists():
+            time.sleep(0.05)
+        schedule.stop()
+        others.append(spark.sparkContext.parallelize([3], 1).map(lambda each: each + 1).sum())
+
+    monkeypatch.setattr(RewriteManifestsService, "run", run)
+    monkeypatch.setattr(in_process, "_STEP_SECONDS", 0.2)
+    file.write_text(ON_SPARK.format(catalog="any"))
+    with Schedule.from_toml(file, spark=spark) as schedule:
+        schedule.trigger("manifests")
+        stopping = threading.Thread(target=stop)
+        stopping.start()
+        (ended_early,) = schedule.run_once()
+        stopping.join()
+    assert (RunStatus.INTERRUPTED, 143) == (ended_early.status, ended_early.exit_code)
+    assert [4] == others

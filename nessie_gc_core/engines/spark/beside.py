@@ -1,10 +1,11 @@
-"""Jobs beside other jobs of a classic session."""
+"""Jobs beside other jobs of a classic session, and the cancellation of some of them."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from nessie_gc_core.dataset import Beside
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 def beside_on_spark(session: SparkSession, function: Callable[[], T]) -> AbstractContextManager[Beside[T], bool | None]:
     """Runs a function in a thread that has the tags and properties of this one, so that what ends these ends it too."""
-    tag = f"nessie-gc-{uuid.uuid4()}"
+    tag = _new_tag()
 
     def tagged() -> T:
         add_tag(session, tag)
@@ -32,3 +33,22 @@ def beside_on_spark(session: SparkSession, function: Callable[[], T]) -> Abstrac
         interrupt_tag(session, tag)
 
     return in_thread(inheriting(session, tagged), end)
+
+
+@contextmanager
+def cancellable(session: SparkSession) -> Iterator[Callable[[], None]]:
+    """Tags the jobs that this thread starts in the block; what it yields cancels them, from any thread.
+
+    What a task is doing at that moment, such as a request to a store, is not undone. The tag is one of the context, so
+    that it counts in the sessions that Iceberg's actions make of this one as well.
+    """
+    tag, context = _new_tag(), session.sparkContext
+    context.addJobTag(tag)
+    try:
+        yield partial(context.cancelJobsWithTag, tag)
+    finally:
+        context.removeJobTag(tag)
+
+
+def _new_tag() -> str:
+    return f"nessie-gc-{uuid.uuid4()}"
