@@ -42,6 +42,8 @@ class Lake:
         """How many rows each snapshot has that a writer made, by its id."""
         self._files: dict[int, frozenset[Path]] = {}
         """The files that each snapshot needs that has been read, by its id."""
+        self._manifests: dict[str, frozenset[Path]] = {}
+        """The files that each manifest names."""
         self.failed_writes = 0
         """How many files writers have left that no snapshot names."""
 
@@ -130,12 +132,23 @@ class Lake:
         name, id_ = ".".join(table.name()), snapshot.snapshot_id
         try:
             rows = table.scan(snapshot_id=id_).to_arrow().num_rows
-            self._files[id_] = frozenset(_needed(table, snapshot))
+            self._files[id_] = frozenset(self._needed(table, snapshot))
         except OSError as error:
             yield f"{name}: the snapshot {id_} cannot be read: {error}"
             return
         if rows != self.rows.get(id_, rows):
             yield f"{name}: the snapshot {id_} has {rows} rows and not {self.rows[id_]}"
+
+    def _needed(self, table: Table, snapshot: Snapshot) -> Iterator[Path]:
+        """The files that a snapshot needs; snapshots share manifests, so each is read once."""
+        yield _path(snapshot.manifest_list)
+        for manifest in snapshot.manifests(table.io):
+            path = manifest.manifest_path
+            if path not in self._manifests:
+                entries = manifest.fetch_manifest_entry(table.io)
+                self._manifests[path] = frozenset(_path(entry.data_file.file_path) for entry in entries)
+            yield _path(path)
+            yield from self._manifests[path]
 
     def garbage(self, namespace: str, *, older_than: datetime) -> list[Path]:
         """What failed writers left in the tables of a namespace before a time, and is still there."""
@@ -151,15 +164,6 @@ def _files(folder: Path | str) -> Iterator[os.DirEntry[str]]:
                 yield from _files(entry.path)
             else:
                 yield entry
-
-
-def _needed(table: Table, snapshot: Snapshot) -> Iterator[Path]:
-    """The files that a snapshot needs."""
-    yield _path(snapshot.manifest_list)
-    for manifest in snapshot.manifests(table.io):
-        yield _path(manifest.manifest_path)
-        for entry in manifest.fetch_manifest_entry(table.io):
-            yield _path(entry.data_file.file_path)
 
 
 def _path(location: str) -> Path:
