@@ -58,7 +58,7 @@ def _check_location(new_run: Callable[[], Run], location: str) -> str | Doubtful
 
 def _check_reading(run: Run) -> str | Doubtful:
     try:
-        contents = [found for each in run.repositories for found in visible_contents(each, list(each.references()))]
+        contents = [list(visible_contents(each, list(each.references()))) for each in run.repositories]
     except Exception:  # noqa: BLE001 - the check of the repository says it, whatever it is
         return Doubtful("not tried: the repository cannot be read")
     return check_reading(run.choice, contents)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
-from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
+from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsDefaultReference
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import (
     AccessDeniedError,
@@ -21,9 +21,10 @@ from nessie_gc_core.errors import (
 from nessie_gc_core.model.batches import Row, to_batches, to_texts
 from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.limits import AllowedLocations
+from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion, Reference
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, shown
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.heads import contents_at
 from nessie_gc_core.services.hints import unmatched_patterns
@@ -33,6 +34,9 @@ _TASKS = 64
 """Over how many tasks the question for the plugins is dealt, to meet every executor."""
 _LOOKED_AT = 10
 """At the contents of at most so many references."""
+_NAMED = 3
+"""So many references or contents are named."""
+_NOT_TRIED = "not tried: whether this account sees all of them, and all contents"
 _HIDDEN_REFERENCES = "grant it all of them (in Nessie VIEW_REFERENCE)"
 _HIDDEN_CONTENTS = "grant it all contents (in Nessie READ_CONTENT_KEY)"
 _GRANT = "; grant "
@@ -107,41 +111,101 @@ def check_repository(repository: RepositoryConnector, policies: ReferencePolicie
         *(unmatched_patterns(policies, names) if policies is not None else ()),
         *_hidden(repository, references),
     ]
-    return Doubtful("; ".join([found, *warnings])) if warnings else found
+    return Doubtful("; ".join([found, *warnings])) if warnings else f"{found}; {_NOT_TRIED}"
 
 
 def _hidden(repository: RepositoryConnector, references: Sequence[Reference]) -> Iterator[str]:
     """What this account may not be allowed to see: a server may leave it out silently."""
     if not references:
         yield f"if it has some, this account may not see them: {_HIDDEN_REFERENCES}"
-    elif next(visible_contents(repository, references), None) is None:
+        return
+    looks = list(_looks(repository, references))
+    if all(look.content is None for look in looks):
         yield f"no table is visible there; if there are some, this account may not see them: {_HIDDEN_CONTENTS}"
+        return
+    bare = [shown(look.reference.name) for look in looks if look.content is None and look.has_commits]
+    if bare:
+        named = ", ".join(bare[:_NAMED]) + (f" and {len(bare) - _NAMED} more" if len(bare) > _NAMED else "")
+        yield (
+            f"no table is visible at {named}; if there are some, this account may not see them, and their files "
+            f"would be deleted: {_HIDDEN_CONTENTS}"
+        )
 
 
 def visible_contents(repository: RepositoryConnector, references: Sequence[Reference]) -> Iterator[ContentVersion]:
     """A content of each of some references; their logs are asked for as well."""
-    for reference in references[:_LOOKED_AT]:
-        first_of(repository.commit_log(reference))
-        found = first_of(contents_at(repository, reference))
-        if found is not None:
-            yield found
+    return (look.content for look in _looks(repository, references) if look.content is not None)
 
 
-def check_reading(choice: ConnectorChoice, contents: Iterable[ContentVersion]) -> str | Doubtful:
-    """Whether the metadata of a table can be read; one that is missing says nothing of rights."""
-    missing = ""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """What is visible at one reference."""
+
+    reference: Reference
+    has_commits: bool
+    content: ContentVersion | None
+    """The first one."""
+
+
+def _looks(repository: RepositoryConnector, references: Sequence[Reference]) -> Iterator[_Look]:
+    """Some references; the default branch first."""
+    default = repository.default_reference() if isinstance(repository, SupportsDefaultReference) else None
+    for reference in sorted(references, key=lambda each: each.name != default)[:_LOOKED_AT]:
+        has_commits = first_of(repository.commit_log(reference)) is not None
+        content = first_of(contents_at(repository, reference))
+        yield _Look(reference=reference, has_commits=has_commits, content=content)
+
+
+def check_reading(choice: ConnectorChoice, repositories: Iterable[Iterable[ContentVersion]]) -> str | Doubtful:
+    """Whether metadata can be read, of a table in every store that the contents of each repository are in.
+
+    Metadata that is missing says nothing of rights.
+
+    Args:
+        choice: the readers.
+        repositories: some contents of each.
+    """
+    read, missing = list[str](), list[str]()
     with OpenConnectors(choice) as connectors:
-        for content in contents:
-            if content.content_type not in (ICEBERG_TABLE, ICEBERG_VIEW) or content.metadata_location is None:
-                continue
-            try:
-                with connectors.reader(content.content_type) as reader:
-                    first_of(reader.files(content))
-            except MissingFileError as error:
-                missing = missing or str(error)
-                continue
-            return f"the metadata of {content.content_key} can be read"
-    return Doubtful(missing) if missing else "no table was found to try it with"
+        for contents in repositories:
+            for of_one_store in _by_store(choice.registry(), contents):
+                try:
+                    read.append(_first_read(connectors, of_one_store))
+                except MissingFileError as error:
+                    missing.append(str(error))
+    if missing:
+        return Doubtful("; ".join(missing))
+    named = ", ".join(read[:_NAMED]) + (f" and {len(read) - _NAMED} more" if len(read) > _NAMED else "")
+    return f"the metadata of {named} can be read" if read else "no table was found to try it with"
+
+
+def _by_store(registry: PluginRegistry, contents: Iterable[ContentVersion]) -> Iterable[Sequence[ContentVersion]]:
+    """Those with metadata that a plugin reads, by the store that it is in."""
+    found = dict[str, list[ContentVersion]]()
+    for content in contents:
+        if content.metadata_location is not None and registry.reader_of(content.content_type) is not None:
+            found.setdefault(store_of(content.metadata_location), []).append(content)
+    return found.values()
+
+
+def _first_read(connectors: OpenConnectors, contents: Sequence[ContentVersion]) -> str:
+    """The key of the first content whose metadata is there.
+
+    Raises:
+        MissingFileError: none of it is.
+        NessieGcError: it cannot be read.
+    """
+    missing: MissingFileError | None = None
+    for content in contents:
+        try:
+            with connectors.reader(content.content_type) as reader:
+                first_of(reader.files(content))
+        except MissingFileError as error:
+            missing = missing or error
+            continue
+        return shown(content.content_key)
+    assert missing is not None
+    raise missing
 
 
 def check_store(store: LiveSetStore) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_runs import Run, one_line
-from nessie_gc_memory import MemoryLake
+from nessie_gc_memory import MemoryLake, delete, put
 
 from nessie_gc_core import __version__
 
@@ -81,6 +81,21 @@ def test_check_reaches_everything_and_touches_nothing(run: Run, lake: MemoryLake
     assert "ok      engine local: local runs, and its workers have the same plugins" in result.stdout
     assert before == lake.paths()
     assert 0 == json.loads(run(*arguments, "--json").stdout)["exit_code"]
+
+
+def test_s06_check_warns_of_a_branch_whose_tables_may_be_hidden(run: Run, lake: MemoryLake) -> None:
+    lake.branch("another", at=None)
+    lake.commit("another", put(lake.table("db.u", location="memory://warehouse/db/u").append("u.parquet").version))
+    lake.commit("main", delete("db.t"))
+    result = run("check", "--repository", "memory", "--engine", "local")
+    (line,) = (line for line in result.stdout.splitlines() if "repository:" in line)
+    assert line.startswith("warn    repository: memory:default has 2 references; no table is visible at main; ")
+    assert "their files would be deleted: grant it all contents (in Nessie READ_CONTENT_KEY)" in line
+
+
+def test_check_says_that_it_cannot_know_of_what_is_hidden(run: Run, lake: MemoryLake) -> None:
+    result = run("check", "--repository", "memory", "--engine", "local")
+    assert "1 reference; not tried: whether this account sees all of them, and all contents\n" in result.stdout
 
 
 def test_check_goes_on_after_a_failure_and_says_all(run: Run, lake: MemoryLake, home: Path) -> None:

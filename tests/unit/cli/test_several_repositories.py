@@ -9,7 +9,7 @@ from lakes_by_hand import LakeBeside
 from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import Collector
-from nessie_gc_core.errors import ServiceUnavailableError
+from nessie_gc_core.errors import AccessDeniedError, ServiceUnavailableError
 
 SETTINGS = 'engine = "local"\nmin-age = "PT0S"\nno-age-floor = true\n'
 ENTRY = '[[repositories]]\nlabel = "{label}"\nname = "memory"\nlake = "{lake}"\n'
@@ -79,6 +79,16 @@ def test_check_looks_at_each(run: Run, file: Path, beside: MemoryLake) -> None:
     found = run("check", "--engine", "local").stdout
     assert "memory:default has 1 reference; " in found
     assert f"memory:{beside.name} has 1 reference" in found
+
+
+def test_check_reads_metadata_of_each(run: Run, lake: MemoryLake, file: Path, beside: MemoryLake) -> None:
+    head = beside.history.reference("main").commit_id
+    (state,) = (each for each in beside.history.state_at(head).values())
+    assert "ok      reading: the metadata of db.t, db.u can be read" in run("check", "--engine", "local").stdout
+    lake.faults.reading[str(state.metadata_location)] = AccessDeniedError("no; grant s3:GetObject")
+    result = run("check", "--engine", "local")
+    assert 1 == result.exit_code
+    assert "failed  reading: no; grant s3:GetObject; " in result.stdout
 
 
 def test_one_that_cannot_be_read_is_named_and_the_exit_code_says_it(
