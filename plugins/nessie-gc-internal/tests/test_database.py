@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.server
 Write = Callable[[Records], str]
 NOW = 4_000_000_000_000_000
 """A stamp that no clock has reached."""
+ROLES = Path(__file__).parents[3] / "examples" / "rights" / "postgresql" / "internal-gc.sql"
 
 
 def _repository() -> tuple[Records, bytes]:
@@ -385,6 +387,12 @@ def _role(url: str, rights: str = "SELECT", statement: str = "") -> str:
     return f"postgresql://{name}:p%40ss%2Fword@{url.rpartition('@')[2]}"
 
 
+def _account(url: str, role: str) -> str:
+    """The URL with a new account that has a role and nothing else."""
+    _do(url, f"CREATE ROLE {role}_account LOGIN PASSWORD 'secret' IN ROLE {role}")
+    return f"postgresql://{role}_account:secret@{url.rpartition('@')[2]}"
+
+
 @pytest.fixture
 def reader(written: Write) -> tuple[str, str]:
     """A database, and the same with the URL of a user that may only read."""
@@ -402,6 +410,18 @@ def test_reading_rights_suffice_for_a_dry_run_and_no_purge_begins_without_the_ri
         plan.apply()
     _do(url, f"GRANT DELETE ON objs2 TO {readers_url[13:].partition(':')[0]}")
     assert 3 == plan.apply().total("purged").records
+
+
+def test_the_roles_of_the_examples_may_do_what_they_are_for(written: Write) -> None:
+    url = written(_repository()[0])
+    prefix = f"roles_{url.rpartition('/')[2]}"
+    _do(url, ROLES.read_text(encoding="utf-8").replace("nessie_gc_internal", prefix))
+    plan = InternalGc(nessie_jdbc_url=_account(url, f"{prefix}_read")).plan()
+    assert 3 == plan.would_purge.records
+    with pytest.raises(AccessDeniedError, match="the right DELETE on objs2 is missing"):
+        plan.apply()
+    purged = InternalGc(nessie_jdbc_url=_account(url, f"{prefix}_purge")).plan().apply()
+    assert 3 == purged.total("purged").records
 
 
 def test_s21_postgresql_keeps_a_dry_run_from_writing_by_its_transactions_alone(written: Write) -> None:
