@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nessie_accounts import ADMIN, GuardedNessie, guarded
 from noted_requests import Recording, recording
@@ -20,6 +21,8 @@ from spark_defaults import FEW_TASKS
 from nessie_gc_core import Collector
 from nessie_gc_core.api import UnreferencedAssets
 from nessie_gc_core.demo.spark import iceberg_session
+from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.work_branch import Merged
 from nessie_gc_core.testing.servers import running
 from nessie_gc_core.testing.servers.jars import class_path
 from nessie_gc_core.testing.servers.s3 import S3Server
@@ -27,7 +30,9 @@ from nessie_gc_core.testing.servers.s3 import S3Server
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WRITER = "nessie-gc-write"
+WRITER, WORKER, FINDER = "nessie-gc-write", "nessie-gc-work", "nessie-gc-assets"
+SMALL: Mapping[str, Any] = {"skip_newer_than": "PT0S", "max_small_files": 1.5}
+"""All files are small, however young."""
 
 
 def use_catalog(spark: SparkSession, nessie: GuardedNessie, name: str, user: str, access: Mapping[str, str]) -> None:
@@ -52,7 +57,7 @@ def use_catalog(spark: SparkSession, nessie: GuardedNessie, name: str, user: str
 def write(spark: SparkSession, server: S3Server) -> None:
     """A table for each service, with four data files and four manifests, and files that nothing needs."""
     spark.sql("CREATE NAMESPACE admin.db")
-    for table in ("files", "manifests"):
+    for table in ("files", "manifests", "aside"):
         place = f"s3://lake/warehouse/db/{table}"
         spark.sql(f"CREATE TABLE admin.db.{table} (id BIGINT) USING iceberg LOCATION '{place}'")
         for number in range(4):
@@ -67,24 +72,57 @@ def run(folder: Path, server: S3Server, record: Recording, nessie: GuardedNessie
     spark = iceberg_session(log=folder / "spark.log", settings={**FEW_TASKS, "spark.jars": str(bundle)})
     use_catalog(spark, nessie, "admin", ADMIN, server.properties)
     write(spark, server)
-    writing = account(server, record.endpoint, "write", policy("write"))
-    finding = account(server, record.endpoint, "identify", policy("identify"))
-    use_catalog(spark, nessie, "lake", WRITER, writing)
-    use_catalog(spark, nessie, "found", ADMIN, finding)
-    record.take()
-    with Collector(spark=spark, uri=nessie.uri, token=nessie.token(WRITER), inmemory=True, iceberg=writing) as gc:
-        manifests = gc.rewrite_manifests("lake", include=["db[.]manifests"]).apply()
-        files = gc.compact("lake", include=["db[.]files"], skip_newer_than="PT0S", max_small_files=1.5).apply()
-    wrote = asked_for(record.take())
-    assert [["rewritten"], ["rewritten"]] == [
-        [table.outcome.value for table in report.tables] for report in (manifests, files)
-    ], (manifests, files)
-    with Collector(spark=spark, uri=nessie.uri, token=nessie.token(ADMIN), inmemory=True, iceberg=finding) as gc:
-        assets = gc.unreferenced_assets("found.gc.unreferenced")
-        assert isinstance(assets, UnreferencedAssets)
-        report = assets.identify(min_age="PT0S", no_age_floor=True)
-    assert report.found.assets, report
-    return {"write": sorted(wrote), "identify": sorted(asked_for(record.take()))}
+
+    @contextmanager
+    def collector(user: str, use: str) -> Iterator[tuple[Collector, str]]:
+        """The collector of an account, and its catalog."""
+        access = account(server, record.endpoint, f"{user}-{use}", policy(use))
+        catalog = f"{user}_{use}".replace("-", "_")
+        use_catalog(spark, nessie, catalog, user, access)
+        record.take()
+        token = nessie.token(user)
+        with Collector(spark=spark, uri=nessie.uri, token=token, inmemory=True, iceberg=access) as gc:
+            yield gc, catalog
+
+    asked = dict[str, list[tuple[str, str]]]()
+    with collector(WRITER, "write") as (gc, catalog):
+        rewrite(gc, catalog)
+        asked["write"] = sorted(asked_for(record.take()))
+    with collector(WORKER, "write") as (gc, catalog):
+        compact_aside(gc, catalog)
+    with collector(FINDER, "identify") as (gc, catalog):
+        found = assets_of(gc, catalog).identify(min_age="PT0S", no_age_floor=True)
+        assert found.found.assets, found
+        asked["identify"] = sorted(asked_for(record.take()))
+    with collector(FINDER, "delete-unreferenced") as (gc, catalog):
+        parameters = {"seen_count": 1, "min_age": "PT0S", "no_age_floor": True}
+        purged = assets_of(gc, catalog).delete_unreferenced_assets(delete=True, **parameters)
+        assert purged.outcomes[Outcome.DELETED].files, purged
+    return asked
+
+
+def rewrite(gc: Collector, catalog: str) -> None:
+    """Rewrites the manifests of a table, and the files of another one."""
+    manifests = gc.rewrite_manifests(catalog, include=["db[.]manifests"]).apply()
+    files = gc.compact(catalog, include=["db[.]files"], **SMALL).apply()
+    for report in (manifests, files):
+        assert ["rewritten"] == [table.outcome.value for table in report.tables], report
+
+
+def compact_aside(gc: Collector, catalog: str) -> None:
+    """Rewrites the files of a table on a branch of its own, and merges that."""
+    branches = {"table_branch": "main", "work_branch": "gc/compaction", "merge": True}
+    report = gc.compact(catalog, include=["db[.]aside"], **SMALL, **branches).apply()
+    merge = report.work_branch
+    assert merge is not None
+    assert (Merged.MERGED, None) == (merge.outcome, merge.reason), report
+
+
+def assets_of(gc: Collector, catalog: str) -> UnreferencedAssets:
+    """The unreferenced assets, with their table."""
+    assets = gc.unreferenced_assets(f"{catalog}.gc.unreferenced")
+    assert isinstance(assets, UnreferencedAssets)
+    return assets
 
 
 def main() -> None:
@@ -93,7 +131,7 @@ def main() -> None:
     with (
         running(lambda: S3Server(makes_users=True)) as server,
         recording(server.endpoint) as record,
-        guarded(WRITER) as nessie,
+        guarded() as nessie,
     ):
         json.dump(run(folder, server, record, nessie), sys.stdout)
 
