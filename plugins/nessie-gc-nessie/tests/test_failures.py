@@ -65,6 +65,22 @@ def test_refused_credentials_are_access_denied_and_not_tried_again(status: int) 
     assert 1 == len(server.asked)
 
 
+def test_a_branch_that_an_account_may_not_make_says_which_right_is_missing() -> None:
+    def answer(asked: Asked) -> Reply:
+        if asked.method == "POST":
+            return json_reply({"message": "'CREATE_REFERENCE' is not allowed"}, status=403)
+        return json_reply({"noAncestorHash": "0" * 64})
+
+    with (
+        LoopbackServer(answer) as server,
+        open_connector(server.uri) as connector,
+        pytest.raises(AccessDeniedError) as caught,
+    ):
+        connector.make_branch("unreferenced_assets")
+    said = "the branch 'unreferenced_assets' (HTTP 403: 'CREATE_REFERENCE' is not allowed); grant it creating"
+    assert said in str(caught.value)
+
+
 def test_404_without_nessies_code_says_to_check_the_uri() -> None:
     error, _ = error_of(scripted(Reply(status=404, body=b"<html>not here</html>")))
 

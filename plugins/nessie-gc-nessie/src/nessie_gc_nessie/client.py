@@ -61,8 +61,15 @@ class NessieClient:
             )
         return answer
 
-    def post(self, path: str, params: Mapping[str, str], body: object) -> str | None:
+    def post(self, path: str, params: Mapping[str, str], body: object, *, what: str, rights: str) -> str | None:
         """Posts JSON, which must do no harm when sent twice; gives Nessie's code of a conflict, if that is the answer.
+
+        Args:
+            path: what is changed.
+            params: parameters of the request.
+            body: what is posted.
+            what: what is changed, for errors.
+            rights: what an account needs for it, for errors.
 
         Raises:
             AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: as for :meth:`get`.
@@ -83,6 +90,8 @@ class NessieClient:
             response = send()
         if response.status_code == 409:
             return _error_code(response) or "CONFLICT"
+        if response.status_code == 403:
+            raise self._not_allowed(what, f"HTTP 403{_server_message(response)}", rights)
         if response.status_code != 200:
             raise self._error(response, path)
         return None
@@ -128,7 +137,7 @@ class NessieClient:
         if response.status_code == 409 or code == "REFERENCE_NOT_FOUND":
             return Refusal(code or "CONFLICT", said)
         if response.status_code == 403:
-            raise AccessDeniedError(f"{self._server} does not allow this account {what} ({said}); grant it {rights}")
+            raise self._not_allowed(what, said, rights)
         is_empty = body is None and response.status_code == 204
         is_said = is_empty or (response.status_code == 200 and isinstance(json_of(response), dict))
         if response.status_code >= 500 or (200 <= response.status_code < 300 and not is_said):
@@ -223,6 +232,9 @@ class NessieClient:
         if not (isinstance(header, str) and self._authentication.renew(header)):
             return refused
         return self._send(path, params)
+
+    def _not_allowed(self, what: str, said: str, rights: str) -> AccessDeniedError:
+        return AccessDeniedError(f"{self._server} does not allow this account {what} ({said}); grant it {rights}")
 
     def _error(self, response: requests.Response, path: str) -> NessieGcError:
         status, detail = response.status_code, _server_message(response)

@@ -20,7 +20,7 @@ from nessie_gc_nessie.commits import commit_metadata
 from nessie_gc_nessie.contents import NO_COMMIT, entry_of, log_entry_of, reference_of
 from nessie_gc_nessie.oauth2 import OAuth2ClientCredentials
 from nessie_gc_nessie.options import NessieOptions
-from nessie_gc_nessie.references import delete_reference, make_reference, merge_branch
+from nessie_gc_nessie.references import delete_reference, make_reference, merge_branch, rights_to_make
 from nessie_gc_nessie.transport import Transport
 
 FIRST_HISTORY_PAGE = 32
@@ -152,7 +152,8 @@ class NessieConnector(RepositoryConnector):
         """Creates a branch that begins before the first commit, so that it holds nothing and keeps nothing alive."""
         nothing = self._client.get("config").get("noAncestorHash", NO_COMMIT)
         body = {"type": "DETACHED", "hash": nothing}
-        conflict = self._client.post("trees", {"name": name, "type": "BRANCH"}, body)
+        what, rights = f"the branch {name!r}", rights_to_make(ReferenceKind.BRANCH)
+        conflict = self._client.post("trees", {"name": name, "type": "BRANCH"}, body, what=what, rights=rights)
         if conflict is None:
             return True
         if conflict != "REFERENCE_ALREADY_EXISTS":

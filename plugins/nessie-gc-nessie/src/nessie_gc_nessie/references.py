@@ -18,7 +18,7 @@ def make_reference(client: NessieClient, name: str, kind: ReferenceKind, at: Ref
     """Creates a branch or tag, unless a reference has its name; errors are those of ``SupportsTags``."""
     body = {"type": at.kind.value, "name": at.name, "hash": at.commit_id}
     params, what = {"name": name, "type": kind.value}, f"{_word(kind)} {name!r}"
-    refusal = client.change("trees", params, body=body, what=f"the {what}", rights=_rights(kind))
+    refusal = client.change("trees", params, body=body, what=f"the {what}", rights=rights_to_make(kind))
     if refusal is None:
         return True
     if refusal.code == "REFERENCE_ALREADY_EXISTS":
@@ -36,7 +36,7 @@ def delete_reference(client: NessieClient, reference: Reference) -> bool:
     named = f"the {_word(reference.kind)} {reference.name!r}"
     try:
         params = {"type": reference.kind.value}
-        refusal = client.change(path, params, what=f"the deletion of {named}", rights=_rights(reference.kind))
+        refusal = client.change(path, params, what=f"the deletion of {named}", rights=rights_to_make(reference.kind))
     except CommitUnknownError:
         raise
     except RepositoryError:  # a server does not say in its code that it is of another kind now
@@ -73,5 +73,6 @@ def _word(kind: ReferenceKind) -> str:
     return kind.value.lower()
 
 
-def _rights(kind: ReferenceKind) -> str:
+def rights_to_make(kind: ReferenceKind) -> str:
+    """What an account needs to create and delete references of a kind."""
     return "creating and deleting of " + ("tags" if kind is ReferenceKind.TAG else "branches")
