@@ -11,6 +11,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from nessie_gc_core.config.file import DEFAULT_REPOSITORY, ConfigFile, digest_of
@@ -49,7 +50,7 @@ _NEXT = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9+.-]*://)")
 """Parts the addresses in a text."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JobDigests:
     """Digests of the jobs of configuration files."""
 
@@ -94,11 +95,11 @@ class JobDigests:
 
     def not_compared(self) -> list[str]:
         """The names of the options that do not count because they belong to one machine."""
-        return sorted(name for name, fields in self._declared().items() if _is_of_machine(fields))
+        return sorted(name for name, fields in self._declared.items() if _is_of_machine(fields))
 
     # ---- options --------------------------------------------------------------------------------------
     def _options(self, file: ConfigFile, options: Mapping[str, Any], *, of_job: object) -> Iterator[tuple[str, object]]:
-        declared, store = self._declared(), {field.name for field in dataclasses.fields(StoreSettings)}
+        declared, store = self._declared, {field.name for field in dataclasses.fields(StoreSettings)}
         repository = str(options.get("repository", _name(file.repository)))
         own = of_job if isinstance(of_job, Mapping) else {}
         for key, value in options.items():
@@ -116,8 +117,9 @@ class JobDigests:
             else:
                 yield from ((key, part) for part in _counting(name, declared.get(name, ()), value))
 
-    def _declared(self) -> dict[str, list[dataclasses.Field[Any]]]:
-        """All declarations of each option."""
+    @cached_property
+    def _declared(self) -> Mapping[str, Sequence[dataclasses.Field[Any]]]:
+        """All declarations of each option, which are the same for all jobs."""
         services = (service.Parameters for service in self.registry.services.by_name().values())
         found: dict[str, list[dataclasses.Field[Any]]] = {}
         for group in (*SETTINGS, PruneSettings, *services):

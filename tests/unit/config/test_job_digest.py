@@ -242,7 +242,7 @@ def test_s27_each_address_of_a_metastore_counts() -> None:
 
 def test_every_option_that_is_neither_secret_nor_of_a_machine_counts_and_every_address() -> None:
     digests = JobDigests(installed())
-    declared = digests._declared()
+    declared = digests._declared
     fields = [field for group in declared.values() for field in group]
     secret = {field.name for field in fields if field.metadata["secret"] and not field.metadata.get("address")}
     store = {field.name for field in dataclasses.fields(StoreSettings)} - {"jdbc_schema"}
