@@ -133,8 +133,9 @@ def _hidden(repository: RepositoryConnector, references: Sequence[Reference]) ->
 
 
 def visible_contents(repository: RepositoryConnector, references: Sequence[Reference]) -> Iterator[ContentVersion]:
-    """A content of each of some references; their logs are asked for as well."""
-    return (look.content for look in _looks(repository, references) if look.content is not None)
+    """A content of each of some references, the default branch first."""
+    found = (first_of(contents_at(repository, each)) for each in _some_of(repository, references))
+    return (content for content in found if content is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,12 +149,17 @@ class _Look:
 
 
 def _looks(repository: RepositoryConnector, references: Sequence[Reference]) -> Iterator[_Look]:
-    """Some references; the default branch first."""
-    default = repository.default_reference() if isinstance(repository, SupportsDefaultReference) else None
-    for reference in sorted(references, key=lambda each: each.name != default)[:_LOOKED_AT]:
+    """Some references."""
+    for reference in _some_of(repository, references):
         has_commits = first_of(repository.commit_log(reference)) is not None
         content = first_of(contents_at(repository, reference))
         yield _Look(reference=reference, has_commits=has_commits, content=content)
+
+
+def _some_of(repository: RepositoryConnector, references: Sequence[Reference]) -> Sequence[Reference]:
+    """Some references; the default branch first."""
+    default = repository.default_reference() if isinstance(repository, SupportsDefaultReference) else None
+    return sorted(references, key=lambda each: each.name != default)[:_LOOKED_AT]
 
 
 def check_reading(choice: ConnectorChoice, repositories: Iterable[Iterable[ContentVersion]]) -> str | Doubtful:
