@@ -9,7 +9,9 @@ import contextlib
 import os
 import shutil
 import sys
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from weakref import WeakSet
 
 _ARMED = "armed"
 
@@ -34,24 +36,34 @@ def is_armed(site: Path) -> bool:
 
 
 def _watch(site: Path) -> None:
-    """Dies at the first request after a bulk deletion, if this is a worker, and the first to do so."""
-    deleted = [False]
+    """Dies once the answer to a bulk deletion is there, if this is a worker, and the first to get one."""
+    deleting = WeakSet[HTTPConnection]()
+    answer = HTTPConnection.getresponse
 
     def note(event: str, arguments: tuple[object, ...]) -> None:
         if event != "http.client.send":
             return
-        data = arguments[1]
-        starts = data[:5] if isinstance(data, bytes) else b""
-        if deleted[0] and starts in (b"GET /", b"POST "):
-            deleted[0] = False
+        connection, data = arguments
+        if isinstance(connection, HTTPConnection) and isinstance(data, bytes) and _deletes(data):
+            deleting.add(connection)
+
+    def get_response(connection: HTTPConnection) -> HTTPResponse:
+        answered = answer(connection)
+        if connection in deleting:
+            deleting.discard(connection)
             if "pyspark.worker" in sys.modules or "pyspark.daemon" in sys.modules:
                 with contextlib.suppress(FileNotFoundError):
                     (site / _ARMED).unlink()
                     os._exit(9)
-        if isinstance(data, bytes) and starts == b"POST " and b"?delete" in data.partition(b"\r\n")[0]:
-            deleted[0] = True
+        return answered
 
     sys.addaudithook(note)
+    HTTPConnection.getresponse = get_response  # type: ignore[method-assign, assignment]
+
+
+def _deletes(data: bytes) -> bool:
+    """Whether a request begins with this that deletes many objects of a bucket."""
+    return data.startswith(b"POST ") and b"?delete" in data.partition(b"\r\n")[0]
 
 
 if __name__ == "nessie_gc_dying":
