@@ -1,4 +1,4 @@
-"""A dry run of what was built, on a lake of one table: ``python dry_run_of_release.py FOLDER nessie-gc``."""
+"""Dry runs of what was built, on a lake of one table: ``python dry_run_of_release.py FOLDER nessie-gc``."""
 
 from __future__ import annotations
 
@@ -34,6 +34,20 @@ def dry_run(command: Sequence[str], folder: Path) -> dict[str, object]:
     return report
 
 
+def scheduled(command: Sequence[str], folder: Path) -> object:
+    """Runs the program as a scheduler, once, whose run is a dry run; gives how that ended."""
+    schedule = folder / "nessie-gc.toml"
+    schedule.write_text(
+        f'engine = "local"\njdbc-url = "sqlite:///{folder}/live-sets.db"\nmin-age = "PT0S"\nno-age-floor = true\n'
+        f'[repository]\nname = "iceberg-catalog"\nuri = "{_uri(folder)}"\ncatalog_name = "prod"\n'
+        '[schedule.jobs.look]\nservice = "gc"\nevery = "P1D"\noptions = { dry-run = true }\n'
+    )
+    arguments = ["schedule", "run", "--once", "--config", str(schedule), "--json"]
+    done = subprocess.run([*command, *arguments], cwd=folder.parent, stdout=subprocess.PIPE, check=True)
+    (run,) = json.loads(done.stdout)["runs"]
+    return run["status"]
+
+
 def main(folder: Path, command: Sequence[str]) -> str | None:
     """Makes the lake and runs the program; gives what is wrong."""
     folder.mkdir(parents=True)
@@ -46,6 +60,8 @@ def main(folder: Path, command: Sequence[str]) -> str | None:
         return f"the report has {found}, not {expected}"
     if {path for path in folder.rglob("*.*") if path.is_file()} != before:
         return "the dry run changed the lake"
+    if (status := scheduled(command, folder)) != "SUCCEEDED":
+        return f"the scheduled run has {status}"
     return None
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.program import own_command
 
-COLLECTOR = (sys.executable, "-m", "nessie_gc_core")
+COLLECTOR = own_command()
 """The command, as this Python has it."""
 LIVE_COMMITS = 3
 """The demo's cut-off policy: how many commits of each reference stay live."""

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from nessie_gc_core.config.environment import DIGEST_VARIABLE, JOB_VARIABLE, LEASE_VARIABLE
+from nessie_gc_core.model.program import own_command
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.services.schedule.definition import JobDefinition
 from nessie_gc_core.services.schedule.due import HEALTH, WhenDue
@@ -74,12 +74,12 @@ class ProcessRunner:
         file: Path,
         *,
         succeeded: LastSuccess = lambda job: None,
-        command: Sequence[str] = (sys.executable, "-m", "nessie_gc_core"),
+        command: Sequence[str] | None = None,
     ) -> None:
-        """Takes the configuration file with the jobs, when a job succeeded last, and how the program is called."""
+        """Takes the configuration file with the jobs, when a job succeeded last, and how this program is called."""
         self._file = file
         self._succeeded = succeeded
-        self._command = tuple(command)
+        self._command = own_command() if command is None else tuple(command)
 
     def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
         """Starts the process; its standard input is a pipe on which the scheduler says how long it has its job."""
