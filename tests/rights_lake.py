@@ -14,6 +14,7 @@ import pyarrow as pa
 from click.testing import CliRunner
 from noted_requests import Recording
 from pyiceberg.catalog import Catalog
+from tagged_lakes import policy_of_now
 
 from nessie_gc_core.cli.main import cli
 
@@ -172,6 +173,14 @@ def quarantined(lake: RightsLake, use: str, place: str) -> None:
 def expire_snapshots(lake: RightsLake) -> None:
     found = lake.collect("expire-snapshots", "--older-than", "PT0S", command="expire-snapshots")
     assert found["collection"]["deleted"]["files"], found
+
+
+def autotag(lake: RightsLake) -> None:
+    """Makes a tag, and deletes it."""
+    policy, table = policy_of_now(), ("--include", "db[.]autotag")
+    for outcome, keep in (("made", policy), ("deleted", policy.replace("=1;", "=0;"))):
+        tags = lake.run("autotag", "--tag-policy", keep, *table)["tags"]
+        assert [outcome] == [tag["outcome"] for tag in tags], tags
 
 
 def _name(use: str) -> str:

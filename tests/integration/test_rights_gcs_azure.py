@@ -15,7 +15,17 @@ from azure.storage.blob import BlobServiceClient, ContainerSasPermissions, gener
 from gcs_versions import gcs_with_versions
 from noted_requests import Asked, recording
 from pyiceberg.catalog import load_catalog
-from rights_lake import Bucket, RightsLake, delete_unreferenced, expire_snapshots, find, mark, quarantined, sweep
+from rights_lake import (
+    Bucket,
+    RightsLake,
+    autotag,
+    delete_unreferenced,
+    expire_snapshots,
+    find,
+    mark,
+    quarantined,
+    sweep,
+)
 from rights_of_requests import azure_rights, gcs_rights
 
 from nessie_gc_core.testing.servers import AzureServer, GcsServer, running
@@ -34,6 +44,7 @@ def uses(url: str) -> dict[str, Callable[[RightsLake], None]]:
         "quarantine-folder": partial(quarantined, use="quarantine-folder", place=f"{url}/held/"),
         "delete-unreferenced": delete_unreferenced,
         "expire-snapshots": expire_snapshots,
+        "autotag": autotag,
     }
 
 
@@ -130,6 +141,7 @@ def role(store: str, use: str) -> dict[str, Any]:
 @pytest.mark.thorough(use="find")
 @pytest.mark.thorough(use="delete-unreferenced")
 @pytest.mark.thorough(use="expire-snapshots")
+@pytest.mark.thorough(use="autotag")
 @pytest.mark.parametrize("use", GCS)
 def test_a_role_of_gcs_has_what_is_asked_for_and_nothing_else(gcs: RightsLake, use: str) -> None:
     assert set(role("gcs", use)["includedPermissions"]) == gcs_rights(requested(gcs, GCS[use]))
@@ -161,6 +173,7 @@ def signed_access(lake: RightsLake, actions: Sequence[str]) -> dict[str, str]:
 @pytest.mark.thorough(use="find")
 @pytest.mark.thorough(use="delete-unreferenced")
 @pytest.mark.thorough(use="expire-snapshots")
+@pytest.mark.thorough(use="autotag")
 @pytest.mark.parametrize("use", AZURE)
 def test_a_role_of_azure_allows_the_work_and_has_nothing_else(azure: RightsLake, use: str) -> None:
     actions = role("azure", use)["DataActions"]

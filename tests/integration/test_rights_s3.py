@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 from noted_requests import recording
 from pyiceberg.catalog import load_catalog
-from rights_lake import Bucket, RightsLake, delete_unreferenced, expire_snapshots, find, mark, quarantined, sweep
+from rights_lake import (
+    Bucket,
+    RightsLake,
+    autotag,
+    delete_unreferenced,
+    expire_snapshots,
+    find,
+    mark,
+    quarantined,
+    sweep,
+)
 from s3_accounts import POLICIES, account, allowed, asked_for, client, policy, reduced
 from store_accounts import StoreAccounts
 
@@ -44,6 +54,7 @@ USES: dict[str, Callable[[RightsLake], None]] = {
     "noncurrent-versions": noncurrent_versions,
     "delete-unreferenced": delete_unreferenced,
     "expire-snapshots": expire_snapshots,
+    "autotag": autotag,
 }
 
 
