@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
+import pytest
 from click.testing import CliRunner
+from lakes.nessie import NessieCommits
 from noted_requests import Recording
 from pyiceberg.catalog import Catalog
 from tagged_lakes import policy_of_now
@@ -44,6 +47,8 @@ class RightsLake:
     bucket: Bucket
     catalog: Catalog
     record: Recording
+    nessie: Callable[[], str]
+    """The URI of a server, which starts when it is first asked for."""
 
     def write(self, *uses: str) -> None:
         """The tables."""
@@ -67,11 +72,12 @@ class RightsLake:
         settings = "".join(f"    {name}: {json.dumps(value)}\n" for name, value in prod.items())
         (self.folder / ".pyiceberg.yaml").write_text(f"catalog:\n  prod:\n{settings}")  # for tables of assets
         lines = "".join(f"{json.dumps(name)} = {json.dumps(value)}\n" for name, value in access.items())
+        common = f'engine = "local"\njdbc-url = "{store or f"sqlite:///{self.folder}/live-sets.db"}"\n[repository]\n'
         (self.folder / "nessie-gc.toml").write_text(
-            f'engine = "local"\njdbc-url = "{store or f"sqlite:///{self.folder}/live-sets.db"}"\n'
-            f'[repository]\nname = "iceberg-catalog"\ncatalog_name = "prod"\n'
+            f'{common}name = "iceberg-catalog"\ncatalog_name = "prod"\n'
             f'uri = "{uri}"\n[repository.properties]\n{lines}[iceberg]\n{lines}'
         )
+        (self.folder / "on-nessie.toml").write_text(f'{common}name = "nessie"\n[iceberg]\n{lines}')
 
     def leave_garbage(self, use: str) -> None:
         """Files that nothing needs, in the table of a use."""
@@ -90,9 +96,25 @@ class RightsLake:
         finally:
             self.bucket.put(key, data)
 
-    def run(self, command: str, *options: str, exit_code: int = 0) -> dict[str, Any]:
+    def branch(self, use: str) -> str:
+        """A new branch in Nessie, which has the table of a use."""
+        name, table = f"{use}-{uuid4().hex}", self.catalog.load_table(f"db.{_name(use)}")
+        content = {
+            "type": "ICEBERG_TABLE",
+            "metadataLocation": table.metadata_location,
+            "snapshotId": table.metadata.current_snapshot_id,
+            "schemaId": 0,
+            "specId": 0,
+            "sortOrderId": 0,
+        }
+        with NessieCommits(self.nessie()) as commits:
+            commits.create_branch(name, source="main")
+            commits.put(name, {(use,): content}, message="by a test")
+        return name
+
+    def run(self, command: str, *options: str, exit_code: int = 0, config: str = "nessie-gc.toml") -> dict[str, Any]:
         """The report of a command."""
-        words = (command, "--config", str(self.folder / "nessie-gc.toml"), "--json", *options)
+        words = (command, "--config", str(self.folder / config), "--json", *options)
         run = CliRunner().invoke(cli, words, env={"PYICEBERG_HOME": str(self.folder)})
         assert exit_code == run.exit_code, f"{run.stdout}{run.stderr}"
         return dict(json.loads(run.stdout))
@@ -105,6 +127,11 @@ class RightsLake:
         """The report of a removal of orphan files from the table of a use."""
         table = f"db.{_name(use)}"
         return self.run("remove-orphan-files", "--table", table, "--older-than", "PT0S", "--no-age-floor", *options)
+
+
+def nessie_of(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """The server that all tests share."""
+    return lambda: str(request.getfixturevalue("nessie").uri)
 
 
 def grow_old() -> None:
@@ -173,6 +200,14 @@ def quarantined(lake: RightsLake, use: str, place: str) -> None:
 def expire_snapshots(lake: RightsLake) -> None:
     found = lake.collect("expire-snapshots", "--older-than", "PT0S", command="expire-snapshots")
     assert found["collection"]["deleted"]["files"], found
+
+
+def expire_on_nessie(lake: RightsLake) -> None:
+    """First it only looks."""
+    to = ("-u", lake.nessie(), "--commit-to", lake.branch("expire-on-nessie"))
+    for look in (("--dry-run",), ()):
+        found = lake.run("expire-snapshots", *to, "--older-than", "PT0S", *look, config="on-nessie.toml")
+        assert [("expired", 1)] == [(table["outcome"], table["expired"]) for table in found["tables"]], found
 
 
 def autotag(lake: RightsLake) -> None:

@@ -20,9 +20,11 @@ from rights_lake import (
     RightsLake,
     autotag,
     delete_unreferenced,
+    expire_on_nessie,
     expire_snapshots,
     find,
     mark,
+    nessie_of,
     quarantined,
     sweep,
 )
@@ -44,6 +46,7 @@ def uses(url: str) -> dict[str, Callable[[RightsLake], None]]:
         "quarantine-folder": partial(quarantined, use="quarantine-folder", place=f"{url}/held/"),
         "delete-unreferenced": delete_unreferenced,
         "expire-snapshots": expire_snapshots,
+        "expire-on-nessie": expire_on_nessie,
         "autotag": autotag,
     }
 
@@ -68,7 +71,9 @@ def without_grpc() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def gcs(without_grpc: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
+def gcs(
+    request: pytest.FixtureRequest, without_grpc: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RightsLake]:
     folder = tmp_path_factory.mktemp("gcs")
     with running(GcsServer) as server, recording(server.endpoint) as record, requests.Session() as session:
         objects = f"{server.endpoint}/upload/storage/v1/b/lake/o"
@@ -84,28 +89,30 @@ def gcs(without_grpc: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         uri = f"sqlite:///{folder}/catalog.db"
         with load_catalog("prod", type="sql", uri=uri, warehouse="gs://lake/warehouse", **properties) as catalog:
             bucket = Bucket(url="gs://lake", put=put, delete=delete)
-            lake = RightsLake(folder=folder, bucket=bucket, catalog=catalog, record=record)
+            lake = RightsLake(folder=folder, bucket=bucket, catalog=catalog, record=record, nessie=nessie_of(request))
             lake.write(*GCS)
             lake.log_in({**properties, "gcs.service.host": record.endpoint})
             yield lake
 
 
 @pytest.fixture(scope="module")
-def versions(without_grpc: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
+def versions(
+    request: pytest.FixtureRequest, without_grpc: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RightsLake]:
     folder = tmp_path_factory.mktemp("versions")
     with gcs_with_versions().versioned_gcs() as server, recording(server.endpoint) as record:
         properties = {**server.properties, **FSSPEC, "gcs.project-id": "none"}
         uri = f"sqlite:///{folder}/catalog.db"
         with load_catalog("prod", type="sql", uri=uri, warehouse="gs://versions/warehouse", **properties) as catalog:
             bucket = Bucket(url="gs://versions", put=server.put, delete=server.kept.pop)
-            lake = RightsLake(folder=folder, bucket=bucket, catalog=catalog, record=record)
+            lake = RightsLake(folder=folder, bucket=bucket, catalog=catalog, record=record, nessie=nessie_of(request))
             lake.write(*GCS_VERSIONS)
             lake.log_in({**properties, "gcs.service.host": record.endpoint})
             yield lake
 
 
 @pytest.fixture(scope="module")
-def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
+def azure(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
     folder = tmp_path_factory.mktemp("azure")
     with (
         running(AzureServer) as server,
@@ -121,7 +128,7 @@ def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RightsLake]:
                 put=lambda key, data: container.upload_blob(key, data, overwrite=True),
                 delete=container.delete_blob,
             )
-            lake = RightsLake(folder=folder, bucket=bucket, catalog=catalog, record=record)
+            lake = RightsLake(folder=folder, bucket=bucket, catalog=catalog, record=record, nessie=nessie_of(request))
             lake.write(*AZURE)
             yield lake
 
@@ -141,6 +148,7 @@ def role(store: str, use: str) -> dict[str, Any]:
 @pytest.mark.thorough(use="find")
 @pytest.mark.thorough(use="delete-unreferenced")
 @pytest.mark.thorough(use="expire-snapshots")
+@pytest.mark.thorough(use="expire-on-nessie")
 @pytest.mark.thorough(use="autotag")
 @pytest.mark.parametrize("use", GCS)
 def test_a_role_of_gcs_has_what_is_asked_for_and_nothing_else(gcs: RightsLake, use: str) -> None:
@@ -173,6 +181,7 @@ def signed_access(lake: RightsLake, actions: Sequence[str]) -> dict[str, str]:
 @pytest.mark.thorough(use="find")
 @pytest.mark.thorough(use="delete-unreferenced")
 @pytest.mark.thorough(use="expire-snapshots")
+@pytest.mark.thorough(use="expire-on-nessie")
 @pytest.mark.thorough(use="autotag")
 @pytest.mark.parametrize("use", AZURE)
 def test_a_role_of_azure_allows_the_work_and_has_nothing_else(azure: RightsLake, use: str) -> None:

@@ -15,9 +15,11 @@ from rights_lake import (
     RightsLake,
     autotag,
     delete_unreferenced,
+    expire_on_nessie,
     expire_snapshots,
     find,
     mark,
+    nessie_of,
     quarantined,
     sweep,
 )
@@ -54,6 +56,7 @@ USES: dict[str, Callable[[RightsLake], None]] = {
     "noncurrent-versions": noncurrent_versions,
     "delete-unreferenced": delete_unreferenced,
     "expire-snapshots": expire_snapshots,
+    "expire-on-nessie": expire_on_nessie,
     "autotag": autotag,
 }
 
@@ -71,7 +74,7 @@ class Accounts:
 
 
 @pytest.fixture(scope="module")
-def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accounts]:
+def accounts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accounts]:
     folder = tmp_path_factory.mktemp("lake")
     uri = f"sqlite:///{folder}/catalog.db"
     with (
@@ -88,7 +91,7 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accounts]:
                 Bucket="lake", VersioningConfiguration={"Status": "Enabled" if on else "Suspended"}
             ),
         )
-        lake = RightsLake(folder=folder, bucket=bucket, catalog=catalog, record=record)
+        lake = RightsLake(folder=folder, bucket=bucket, catalog=catalog, record=record, nessie=nessie_of(request))
         lake.write(*USES, PAIR, *(without(right) for right in (*SWEEP, VERSIONING)))
         yield Accounts(lake=lake, server=server)
 
