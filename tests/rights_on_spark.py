@@ -30,7 +30,7 @@ from nessie_gc_core.testing.servers.s3 import S3Server
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WRITER, WORKER, FINDER = "nessie-gc-write", "nessie-gc-work", "nessie-gc-assets"
+READER, WRITER, WORKER, FINDER = "nessie-gc", "nessie-gc-write", "nessie-gc-work", "nessie-gc-assets"
 SMALL: Mapping[str, Any] = {"skip_newer_than": "PT0S", "max_small_files": 1.5}
 """All files are small, however young."""
 
@@ -85,6 +85,9 @@ def run(folder: Path, server: S3Server, record: Recording, nessie: GuardedNessie
             yield gc, catalog
 
     asked = dict[str, list[tuple[str, str]]]()
+    with collector(READER, "mark") as (gc, catalog):
+        look(gc, catalog)
+        asked["mark"] = sorted(asked_for(record.take()))
     with collector(WRITER, "write") as (gc, catalog):
         rewrite(gc, catalog)
         asked["write"] = sorted(asked_for(record.take()))
@@ -99,6 +102,14 @@ def run(folder: Path, server: S3Server, record: Recording, nessie: GuardedNessie
         purged = assets_of(gc, catalog).delete_unreferenced_assets(delete=True, **parameters)
         assert purged.outcomes[Outcome.DELETED].files, purged
     return asked
+
+
+def look(gc: Collector, catalog: str) -> None:
+    """Says what would be rewritten."""
+    manifests = gc.rewrite_manifests(catalog, include=["db[.]manifests"]).report
+    files = gc.compact(catalog, include=["db[.]files"], **SMALL).report
+    for report in (manifests, files):
+        assert ["rewritten"] == [table.outcome.value for table in report.tables], report
 
 
 def rewrite(gc: Collector, catalog: str) -> None:
