@@ -1,4 +1,4 @@
-"""Which rights in a database the statements of this process need."""
+"""Which rights in a database statements need: those of this process, or those that a server has in its log."""
 
 from __future__ import annotations
 
@@ -42,4 +42,18 @@ def rights_of(statement: str) -> Iterator[Right]:
         if is_changed or (verb == "SELECT" and re.search(r"\bFOR (UPDATE|SHARE)\b", statement)):
             yield table, "UPDATE"
         if is_changed or (verb in ("UPDATE", "DELETE") and " WHERE " in statement):
+            yield table, "SELECT"
+
+
+_DOES_IN_MARIADB = re.compile(r"\b(INSERT INTO|INSERT IGNORE INTO|UPDATE|DELETE FROM|FROM|JOIN) (nessie_gc_\w+)")
+
+
+def rights_in_mariadb(statement: str) -> Iterator[Right]:
+    """By the documentation of MariaDB: a condition reads, a duplicate key is an update, a lock needs nothing more."""
+    for words, table in _DOES_IN_MARIADB.findall(statement):
+        verb = "INSERT" if words.startswith("INSERT") else _VERBS.get(words, "SELECT")
+        yield table, verb
+        if verb == "INSERT" and "ON DUPLICATE KEY UPDATE" in statement:
+            yield table, "UPDATE"
+        if verb in ("UPDATE", "DELETE") and " WHERE " in statement:
             yield table, "SELECT"
