@@ -49,7 +49,7 @@ def test_days_pass_in_which_garbage_goes_in_time_and_nothing_else(tmp_path: Path
     page = (tmp_path / "lake/page.html").read_text(encoding="utf-8")
     assert all(job in page for job in ran)
     metrics = (tmp_path / "lake/metrics.txt").read_text(encoding="utf-8")
-    assert 'nessie_gc_last_run_timestamp_seconds{job="expire",schedule="operations"' in metrics
+    assert 'nessie_gc_last_run_timestamp_seconds{schedule="operations",schedule_job="expire",' in metrics
 
 
 @pytest.mark.parametrize("again", [False, True])

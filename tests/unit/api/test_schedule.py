@@ -357,8 +357,8 @@ def test_the_metrics_tell_the_last_runs(schedule: Schedule, clock: Clock) -> Non
     schedule.run_once()
     clock.pass_(days=1)
     schedule.run_once()
-    number = 'number="deleted.files",schedule="default",service="gc"} 7.0'
-    assert f'nessie_gc_last_run_number{{job="collect",{number}' in schedule.metrics()
+    job = 'schedule="default",schedule_job="collect",service="gc"'
+    assert f'nessie_gc_last_run_number{{number="deleted.files",{job}}} 7.0' in schedule.metrics()
 
 
 @pytest.mark.parametrize(

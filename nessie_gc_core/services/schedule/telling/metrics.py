@@ -24,7 +24,8 @@ MOST_RUNS = 100_000
 """So many of these runs are looked at."""
 PUSH_SECONDS = 10.0
 _RAN = tuple(status for status in RunStatus if status not in (RunStatus.SKIPPED, RunStatus.NOT_DUE))
-_JOB = ("schedule", "job", "service")
+_JOB = ("schedule", "schedule_job", "service")
+"""No label is ``job``: that is Prometheus' name for what is scraped or pushes, and a Pushgateway overwrites it."""
 
 
 class Metrics:
@@ -32,12 +33,12 @@ class Metrics:
 
     | metric | labels |
     |---|---|
-    | ``nessie_gc_runs_total`` | schedule, job, service, status |
-    | ``nessie_gc_last_run_timestamp_seconds`` | schedule, job, service, status |
-    | ``nessie_gc_last_run_duration_seconds`` | schedule, job, service |
-    | ``nessie_gc_last_run_number`` | schedule, job, service, number: of the report, such as ``deleted.bytes`` |
-    | ``nessie_gc_job_next_start_timestamp_seconds`` | schedule, job, service |
-    | ``nessie_gc_job_running``, ``nessie_gc_job_paused`` | schedule, job, service |
+    | ``nessie_gc_runs_total`` | schedule, schedule_job, service, status |
+    | ``nessie_gc_last_run_timestamp_seconds`` | schedule, schedule_job, service, status |
+    | ``nessie_gc_last_run_duration_seconds`` | schedule, schedule_job, service |
+    | ``nessie_gc_last_run_number`` | schedule, schedule_job, service, number: such as ``deleted.bytes`` |
+    | ``nessie_gc_job_next_start_timestamp_seconds`` | schedule, schedule_job, service |
+    | ``nessie_gc_job_running``, ``nessie_gc_job_paused`` | schedule, schedule_job, service |
     | ``nessie_gc_schedule_store_up`` | schedule |
     """
 
@@ -158,7 +159,7 @@ class Metrics:
         if run.status in (RunStatus.SKIPPED, RunStatus.NOT_DUE):
             return
         assert run.ended is not None
-        self._numbers.remove_by_labels({"schedule": self._schedule, "job": run.job})
+        self._numbers.remove_by_labels({"schedule": self._schedule, "schedule_job": run.job})
         self._took.labels(*self._of(run)).set((run.ended - run.started).total_seconds())
         for number, value in run.numbers.items():
             self._numbers.labels(*self._of(run), number).set(value)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from nessie_gc_memory import MemoryScheduleStore
+from prometheus_client.parser import text_string_to_metric_families
 
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.job_digest import JobDigests
@@ -151,6 +152,10 @@ def bench() -> Bench:
 DAILY = {"nightly": {"cron": "@daily"}}
 
 
+Series = tuple[str, frozenset[tuple[str, str]]]
+"""A name and labels."""
+
+
 @dataclass
 class Receiver:
     """An HTTP server on loopback that keeps what it is sent."""
@@ -161,6 +166,22 @@ class Receiver:
     hangs: threading.Event = field(default_factory=threading.Event)
     """It answers nothing as long as this is set."""
     go_on: threading.Event = field(default_factory=threading.Event)
+    pushed: dict[Series, float] = field(default_factory=dict)
+    """What it has as a Pushgateway, by name and labels."""
+
+    def push(self, path: str, text: str) -> int:
+        """Takes metrics as a Pushgateway does: the labels of the path count, and no series may come twice."""
+        parts = path.removeprefix("/metrics/").split("/")
+        group = dict(zip(parts[::2], parts[1::2], strict=True))
+        pushed = dict[Series, float]()
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                series = sample.name, frozenset({**sample.labels, **group}.items())
+                if series in pushed:
+                    return 400
+                pushed[series] = sample.value
+        self.pushed = pushed
+        return self.status
 
 
 @pytest.fixture
@@ -173,7 +194,8 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
             if found.hangs.is_set():
                 found.go_on.wait(30)
             found.bodies.append((self.path, body))
-            self.send_response(found.status)
+            is_pushed = self.path.startswith("/metrics/")
+            self.send_response(found.push(self.path, body.decode()) if is_pushed else found.status)
             self.send_header("Location", f"{found.address}/login")
             self.end_headers()
 

@@ -126,14 +126,14 @@ def test_metrics_say_what_the_last_runs_were_and_what_comes(bench: Bench) -> Non
     later = Metrics("default", bench.store)
     later.remember(bench.clock())
     port = later.serve("127.0.0.1", 0)
-    job = 'job="nightly",schedule="default",service="gc"'
+    job = 'schedule="default",schedule_job="nightly",service="gc"'
     ended = bench.clock().timestamp()
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         found = lines_of(answer.read().decode())
     expected = {
         f'nessie_gc_last_run_timestamp_seconds{{{job},status="SUCCEEDED"}}': ended,
         f'nessie_gc_last_run_timestamp_seconds{{{job},status="FAILED"}}': ended - 86_400,
-        'nessie_gc_last_run_number{job="nightly",number="deleted.bytes",schedule="default",service="gc"}': 70,
+        f'nessie_gc_last_run_number{{{job},number="deleted.bytes"}}': 70,
         f"nessie_gc_job_next_start_timestamp_seconds{{{job}}}": ended + 86_400,
         f"nessie_gc_job_running{{{job}}}": 0,
         f"nessie_gc_job_paused{{{job}}}": 0,
@@ -180,6 +180,23 @@ def test_a_short_scheduler_pushes_its_metrics_when_it_ends(bench: Bench, receive
     ((path, body),) = receiver.bodies
     assert "/metrics/job/nessie-gc/schedule/default" == path
     assert b"nessie_gc_runs_total" in body
+
+
+def test_a_pushgateway_takes_several_jobs_of_one_service_and_keeps_their_names(
+    bench: Bench, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings: dict[str, Any] = {"metrics-push": receiver.address}
+    scheduler = bench.scheduler({**DAILY, "weekly": {"cron": "@daily"}}, **settings)
+    scheduler.listeners = listeners_of(scheduler.definition, bench.store, now=bench.clock(), once=True)
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    scheduler.listeners.close(seconds=20)
+    assert [] == [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    labels = [dict(each) for name, each in receiver.pushed if name == "nessie_gc_last_run_timestamp_seconds"]
+    assert [("nightly", "nessie-gc"), ("weekly", "nessie-gc")] == sorted(
+        (each["schedule_job"], each["job"]) for each in labels
+    )
 
 
 def test_a_gateway_that_is_away_is_one_line(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
