@@ -66,7 +66,7 @@ def _timed(handler: type[BaseHTTPRequestHandler]) -> type[BaseHTTPRequestHandler
 
         def setup(self) -> None:
             super().setup()
-            self._deadline = threading.Timer(TIMEOUT_SECONDS, _end, args=(self.connection,))
+            self._deadline = threading.Timer(TIMEOUT_SECONDS, end_connection, args=(self.connection,))
             self._deadline.daemon = True
             self._deadline.start()
 
@@ -86,7 +86,7 @@ def _timed(handler: type[BaseHTTPRequestHandler]) -> type[BaseHTTPRequestHandler
     return Timed
 
 
-def _end(connection: socket.socket) -> None:
+def end_connection(connection: socket.socket) -> None:
     """Ends what is read and written; the thread that does so closes it."""
     try:
         connection.shutdown(socket.SHUT_RDWR)

@@ -8,18 +8,19 @@ import time
 from collections.abc import Collection
 from http import HTTPStatus
 from http.client import HTTPException
-from urllib.error import HTTPError, URLError
+from urllib.error import URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
 from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.services.schedule.history import plain_run
+from nessie_gc_core.services.schedule.telling.posting import post
 
 log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 10.0
+"""How long an attempt takes at most."""
 _PAUSES_SECONDS = (1.0, 5.0, 0.0)
 """After each attempt; there are as many."""
 
@@ -70,21 +71,19 @@ class Webhook:
 
     def _post(self, body: bytes) -> str:
         """Posts once; returns why it failed, without the address."""
-        headers = {"Content-Type": "application/json", "User-Agent": "nessie-gc"}
-        request = Request(self._url, data=body, headers=headers, method="POST")
         try:
-            with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as answer:
-                answer.read(1)
-        except HTTPError as error:
-            error.close()
-            phrase = HTTPStatus(error.code).phrase if error.code in _KNOWN else ""
-            return f"the address answers {error.code} {phrase}".rstrip()
+            status = post(self._url, body, seconds=TIMEOUT_SECONDS)
+        except TimeoutError:
+            return f"the address does not answer within {TIMEOUT_SECONDS:g} seconds"
         except URLError as error:
             reason = error.reason if isinstance(error.reason, OSError) else "it is not understood"
             return f"the address cannot be reached: {reason}"
         except (OSError, HTTPException, ValueError) as error:  # their texts may show the address
             return f"the address cannot be reached: {type(error).__name__}"
-        return ""
+        if 200 <= status < 300:
+            return ""
+        phrase = HTTPStatus(status).phrase if status in _KNOWN else ""
+        return f"the address answers {status} {phrase}".rstrip()
 
 
 def check_address(url: str, setting: str) -> None:
@@ -105,12 +104,4 @@ def check_address(url: str, setting: str) -> None:
         )
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    """A webhook that moved has not taken anything."""
-
-    def redirect_request(self, *_: object) -> None:
-        """Follows none."""
-
-
-_OPENER = build_opener(_NoRedirects)
 _KNOWN = {status.value for status in HTTPStatus}
