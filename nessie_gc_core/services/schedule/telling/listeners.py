@@ -8,15 +8,17 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
+from uuid import UUID
 
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.times import elapsed_seconds
 
 log = logging.getLogger(__name__)
 
-LISTENERS_SECONDS = 30.0
-"""How long a webhook or a Pushgateway is waited for at the end."""
+LISTENERS_SECONDS = 45.0
+"""How long all are waited for at the end: three attempts at a webhook that does not answer take 36 seconds."""
 MOST_WAITING = 1000
 """Runs that a listener has not been told of yet; further ones are left out, and logged."""
 
@@ -61,22 +63,27 @@ class Listeners:
         """Lets them be told of what they have not heard yet, and waits for that, but no longer than this in all."""
         for teller in self._tellers:
             teller.close()
+        until = elapsed_seconds() + seconds
         for teller in self._tellers:
-            teller.wait(seconds / len(self._tellers))
+            teller.wait(max(0.0, until - elapsed_seconds()))
 
 
 class _Teller:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._waiting: queue.Queue[Callable[[Listener], None] | None] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.SimpleQueue[Callable[[Listener], None] | None] = queue.SimpleQueue()
+        self._untold = dict[UUID, str]()
+        """The jobs of the runs that have ended, and that it has not been told of yet."""
         self._thread = threading.Thread(target=self._work, name=listener.name, daemon=True)
         self._thread.start()
 
-    def tell(self, call: Callable[[Listener], None], run: JobRun) -> None:
-        try:
-            self._waiting.put_nowait(call)
-        except queue.Full:
+    def tell(self, call: Callable[[Listener], None], run: JobRun) -> bool:
+        """Tells it of a run when it has been told of those before; says whether it will be."""
+        if self._waiting.qsize() >= MOST_WAITING:
             log.error("%s is not told of the run %s of %s: too many wait already", self._listener.name, run.id, run.job)
+            return False
+        self._waiting.put(call)
+        return True
 
     def tell_end(self, run: JobRun) -> None:
         try:
@@ -85,18 +92,31 @@ class _Teller:
             self._say(error)
             part = None
         ended = replace(run, report=part)
-        self.tell(lambda listener: listener.ended(ended), ended)
+
+        def call(listener: Listener) -> None:
+            try:
+                listener.ended(ended)
+            finally:
+                self._untold.pop(ended.id, None)
+
+        self._untold[ended.id] = ended.job
+        if not self.tell(call, ended):
+            del self._untold[ended.id]
 
     def close(self) -> None:
-        try:
-            self._waiting.put_nowait(None)
-        except queue.Full:
-            log.error("%s is too slow, and is left", self._listener.name)
+        self._waiting.put(None)
 
     def wait(self, seconds: float) -> None:
         self._thread.join(seconds)
-        if self._thread.is_alive():
-            log.error("%s does not end, and is left", self._listener.name)
+        if not self._thread.is_alive():
+            return
+        untold = list(self._untold.items())
+        log.error(
+            "%s does not end, and is left; runs it has not been told of: %d%s",
+            self._listener.name,
+            len(untold),
+            f", such as {untold[0][0]} of {untold[0][1]}" if untold else "",
+        )
 
     def _work(self) -> None:
         while (call := self._waiting.get()) is not None:
