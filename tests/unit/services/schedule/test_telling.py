@@ -27,7 +27,11 @@ def test_a_webhook_is_told_of_failures_without_their_reports(bench: Bench, recei
     run_with(bench, FAILED, webhook=f"{receiver.address}/T0/secret")
     ((path, body),) = receiver.bodies
     told = json.loads(body)
-    assert ("/T0/secret", "default", "Nessie GC: nightly FAILED: it failed") == (path, told["schedule"], told["text"])
+    assert ("/T0/secret", "default", "Nessie GC default: nightly FAILED: `it failed`") == (
+        path,
+        told["schedule"],
+        told["text"],
+    )
     assert ("FAILED", False) == (told["run"]["status"], "report" in told["run"])
 
 
