@@ -46,7 +46,8 @@ class Session:
 
     verbosity: int = 0
     quiet: bool = False
-    log_format: str = "text"
+    log_format: str = ""
+    """``text`` or ``json``; empty: nothing has said it yet, so that it is text."""
     as_json: bool = False
     config: ConfigFile = field(default_factory=ConfigFile)
     console: Console = field(default_factory=standard_error)
@@ -59,6 +60,11 @@ class Session:
     """Whether the live set is lost when the process ends."""
     defers: bool = False
     """Whether deletions are only recorded."""
+
+    @property
+    def logs_json(self) -> bool:
+        """Whether log lines, and errors among them, are JSON objects."""
+        return self.log_format == "json"
 
 
 class GcOption(click.Option):
@@ -149,6 +155,10 @@ class Call:
             environment=os.environ,
         )
 
+    def is_on_command_line(self, name: str) -> bool:
+        """Whether the command line has an option, also one whose value is that of the session."""
+        return self._rank(name) is Rank.CALLER
+
     def _rank(self, name: str) -> Rank:
         source = self.context.get_parameter_source(name)
         return _RANKS.get(source, Rank.DEFAULT) if source is not None else Rank.DEFAULT
@@ -224,7 +234,7 @@ class GcCommand(click.Command):
                 session.verbosity,
                 session.report,
                 quiet=session.quiet,
-                as_json=session.log_format == "json",
+                as_json=session.logs_json,
                 folds=not self.lasts,
             )
             stack.enter_context(logs)
@@ -350,15 +360,23 @@ def _load_config(context: click.Context, param: click.Parameter, value: str | No
         return value
     known = known_options(context.find_root().command)
     config = ConfigFile.read(path, known)
+    session = session_of(context)
+    said_before = session.log_format
+    session.log_format = said_before or _log_format_of(config)  # what comes next may fail
     if (scheduled := _scheduled_job()) is not None:
         JobDigests(installed()).check(config, *scheduled)
         config = config.of_job(scheduled[0])
-    session_of(context).config = config
+        session.log_format = said_before or _log_format_of(config)
+    session.config = config
     mine = {option.key: option for option in context.command.params if isinstance(option, GcOption)}
     defaults = {option.name or "": _fit(option, config, key) for key, option in mine.items() if key in config.options}
     context.default_map = cast("MutableMapping[str, Any]", defaults)
     logging.getLogger(__name__).debug("options are taken from %s too", path)
     return value
+
+
+def _log_format_of(config: ConfigFile) -> str:
+    return str(config.options.get("log-format", "")).lower()
 
 
 def _scheduled_job() -> tuple[str, str] | None:

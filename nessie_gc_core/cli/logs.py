@@ -121,6 +121,20 @@ class _JsonFormatter(_ShownFormatter):
         return json_text(body)
 
 
+def json_error(message: str, report: GcReport, error: BaseException | None) -> str:
+    """The error that ends the program, as a log line in JSON.
+
+    Args:
+        message: the error as one line.
+        report: the report of the run, whose live set the line carries.
+        error: the error, for its traceback; ``None``: without one.
+    """
+    trace = None if error is None else (type(error), error, error.__traceback__)
+    record = logging.LogRecord(__package__ or "", logging.ERROR, "", 0, "%s", (message,), trace)
+    _LiveSetId(report).filter(record)
+    return _JsonFormatter().format(record)
+
+
 @contextmanager
 def logging_to(
     console: Console, verbosity: int, report: GcReport, *, quiet: bool, as_json: bool = False, folds: bool = True

@@ -96,7 +96,9 @@ class Program(click.Group):
     ) -> Any:
         """Runs a command, and ends with its exit code."""
         arguments = list(sys.argv[1:] if args is None else args)
-        session = Session(as_json=_wants_json(arguments), verbosity=_verbosity(arguments))
+        session = Session(
+            as_json=_wants_json(arguments), verbosity=_verbosity(arguments), log_format=_log_format(arguments)
+        )
         try:
             with result_alone() if session.as_json else nullcontext():  # plugins may print while they are loaded
                 code = super().main(arguments, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False, obj=session, **extra)
@@ -122,6 +124,16 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _verbosity(arguments: Sequence[str]) -> int:
     flags = (argument for argument in arguments if argument.startswith("-v") and set(argument[1:]) == {"v"})
     return sum(len(flag) - 1 for flag in flags) + arguments.count("--verbose")
+
+
+def _log_format(arguments: Sequence[str]) -> str:
+    """The format of log lines, for errors of parsing; empty if it is neither here nor in the environment."""
+    given = os.environ.get("NESSIE_GC_LOG_FORMAT", "")
+    for argument, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, equals, value = argument.partition("=")
+        if name == "--log-format":
+            given = value if equals else after
+    return given.lower()
 
 
 cli = Program(

@@ -56,6 +56,7 @@ def run(call: Call) -> int:
             runner=ProcessRunner(
                 Path(call.session.config.name).absolute(),
                 succeeded=partial(last_success, opened.store, opened.name, clock=utc_now),
+                variables=_as_it_logs(call),
             ),
             listeners=listeners,
             source=watched_file(call, opened.definition),
@@ -94,6 +95,14 @@ def _refuse_what_runs_would_not_have(call: Call) -> None:
                 raise click.UsageError(
                     f"--{option} would not reach the runs; set it in the file, or {variable_of(option)}"
                 )
+
+
+def _as_it_logs(call: Call) -> dict[str, str]:
+    """Variables with which runs log as the command line of their scheduler says; they read file and environment too."""
+    session = call.session
+    said = {"verbose": str(session.verbosity), "quiet": "true", "log-format": session.log_format}
+    names = [name for name in said if call.is_on_command_line(name.replace("-", "_"))]
+    return {variable_of(name): said[name] for name in names}
 
 
 def _warn_of_unknown_services(definition: ScheduleDefinition) -> None:

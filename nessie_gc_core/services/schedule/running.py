@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Protocol
 
 from nessie_gc_core.config.environment import DIGEST_VARIABLE, JOB_VARIABLE, LEASE_VARIABLE
@@ -75,18 +76,24 @@ class ProcessRunner:
         *,
         succeeded: LastSuccess = lambda job: None,
         command: Sequence[str] | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Takes the configuration file with the jobs, when a job succeeded last, and how this program is called."""
+        """Takes what all runs have in common.
+
+        Args:
+            file: the configuration file with the jobs.
+            succeeded: knows when a job succeeded last.
+            command: how the program is called (default: as this one was).
+            variables: more variables of the environment, such as how it logs.
+        """
         self._file = file
+        self._variables = variables
         self._succeeded = succeeded
         self._command = own_command() if command is None else tuple(command)
 
     def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
         """Starts the process; its standard input is a pipe on which the scheduler says how long it has its job."""
-        variables = {
-            JOB_VARIABLE: job.name,
-            DIGEST_VARIABLE: job.digest,
-        }
+        variables = {**self._variables, JOB_VARIABLE: job.name, DIGEST_VARIABLE: job.digest}
 
         def begin(service: str, leased: float, more: Mapping[str, str], /) -> Work:
             options = [f"--{name.replace('_', '-')}={value}" for name, value in more.items()]
