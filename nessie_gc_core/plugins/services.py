@@ -34,6 +34,10 @@ class InstalledServices:
         """The services, without those of which a name or alias is claimed twice."""
         return {service.name: service for service, _ in self.claims if not self._rivals(service)}
 
+    def canonical_names(self) -> dict[str, str]:
+        """The name of each service by that and by its aliases, without those of which one is claimed twice."""
+        return {other: name for name, service in self.by_name().items() for other in _names_of(service)}
+
     def named(self, name: str) -> AnyService:
         """The service of a name or alias.
 

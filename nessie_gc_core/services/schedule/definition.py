@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -113,6 +113,7 @@ class JobDefinition:
 
     name: str
     service: str
+    """By its own name, even if the file has an alias; one that is not installed is named as the file has it."""
     timing: Timing
     quiet: Sequence[QuietHours]
     settings: JobSettings
@@ -194,10 +195,12 @@ class ScheduleDefinition:
         jobs = file.schedule.get("jobs", {})
         if not isinstance(jobs, dict) or not jobs or not all(isinstance(job, dict) for job in jobs.values()):
             raise ConfigurationError(f"{file.name} has no job; write a table [schedule.jobs.NAME] for each")
+        services = digests.registry.services.canonical_names()
         read: dict[str, JobDefinition] = {}
         for name, job in jobs.items():
             with _telling(f"{file.name}: [schedule.jobs.{name}]"):
-                read[name] = _job(name, job, settings, zone, digest=digests.digest(file, name) or "")
+                found = _job(name, job, settings, zone, digest=digests.digest(file, name) or "")
+            read[name] = replace(found, service=services.get(found.service, found.service))
         return cls(settings=settings, jobs=read)
 
     def has(self, scheduled: ScheduledJob) -> bool:

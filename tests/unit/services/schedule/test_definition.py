@@ -97,6 +97,14 @@ def test_the_example_is_a_schedule_whose_options_exist() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"), [("expire", "sweep"), ("identify", "mark"), ("prune", "prune"), ("not-there", "not-there")]
+)
+def test_a_job_has_its_service_by_its_own_name_and_not_by_an_alias(given: str, expected: str) -> None:
+    found = read(f'[schedule.jobs.a]\nservice = "{given}"\nevery = "PT1H"').jobs["a"]
+    assert [expected] * 2 == [found.service, found.scheduled(NOW).service]
+
+
 def test_an_unknown_job_is_refused_with_those_there_are() -> None:
     found: Any = read('[schedule.jobs.a]\nservice = "gc"\nevery = "PT1H"')
     with pytest.raises(ConfigurationError, match="there is no job 'b'; there are: a"):

@@ -98,6 +98,22 @@ def test_a_long_time_is_shown_week_by_week_and_misses_nothing(bench: Bench) -> N
     assert "in each week" in render_schedule(figures)
 
 
+@pytest.mark.parametrize("service", ["sweep", "expire"])
+def test_what_a_sweep_deleted_before_it_was_resumed_counts_once_by_whichever_name_it_is_called(
+    bench: Bench, service: str
+) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily", "service": service}})
+    bench.runner.outcomes["nightly"] = [
+        Outcome(exit_code=1, report='{"error": "it failed", "done": {"deleted": {"files": 1, "bytes": 70}}}'),
+        Outcome(exit_code=0, report='{"deleted": {"files": 2, "bytes": 100}}'),
+    ]
+    scheduler.define()
+    for _ in range(2):
+        bench.clock.pass_(days=1)
+        scheduler.run_due()
+    assert 100 == figures_of(bench.store, "default", now=bench.clock()).reclaimed
+
+
 def test_tables_have_what_was_found_and_deleted_on_each_day(bench: Bench) -> None:
     scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
     bench.runner.outcomes["nightly"] = [
