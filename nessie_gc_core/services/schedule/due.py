@@ -12,6 +12,7 @@ from nessie_gc_core.model.sizes import parse_size, size_text
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.health.report import FindingName
 from nessie_gc_core.services.schedule.outcome import Outcome, Work
+from nessie_gc_core.services.schedule.tables import reclaimable_bytes
 
 HEALTH = "health"
 """The service whose report decides."""
@@ -80,8 +81,7 @@ class Trigger:
             return True
         if self.commits is not None and (report.get("commits") or 0) >= self.commits:
             return True
-        reclaimable = sum(table["reclaimable_bytes"] or 0 for table in tables)
-        return self.reclaimable_bytes is not None and reclaimable >= self.reclaimable_bytes
+        return self.reclaimable_bytes is not None and reclaimable_bytes(tables) >= self.reclaimable_bytes
 
     def is_unknown(self, report: Mapping[str, Any], exit_code: int | None) -> bool:
         """Whether a report of ``health`` in which nothing is due lacks something that could be."""

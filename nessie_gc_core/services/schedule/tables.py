@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nessie_gc_core.model.schedule import MOST_BYTES, TableBytes
@@ -17,6 +18,18 @@ _NAMES = 2
 """So many tables of one place are named."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """What a report says of one table."""
+
+    name: str
+    """Empty: it stands for others."""
+    location: str = ""
+    """Empty: not known."""
+    garbage: int
+    reclaimed: int = 0
+
+
 def tables_of(report: str | None) -> list[TableBytes]:
     """The largest tables of a report, and the sum of the others; none if it says nothing of tables.
 
@@ -24,9 +37,9 @@ def tables_of(report: str | None) -> list[TableBytes]:
     part of it.
     """
     sums: dict[str, tuple[int, int]] = {}
-    for name, garbage, reclaimed in _said(body_of(report)):
+    for name, row in _told_apart([*_said(body_of(report))]):
         known = sums.get(name, (0, 0))
-        sums[name] = known[0] + garbage, known[1] + reclaimed
+        sums[name] = known[0] + row.garbage, known[1] + row.reclaimed
     ranked = sorted(sums.items(), key=lambda item: (-sum(item[1]), item[0]))
     found = [
         TableBytes(table=name or None, garbage=min(garbage, MOST_BYTES), reclaimed=min(reclaimed, MOST_BYTES))
@@ -40,38 +53,73 @@ def tables_of(report: str | None) -> list[TableBytes]:
     return found
 
 
-def _said(body: object) -> Iterator[tuple[str, int, int]]:
-    """Names of tables with garbage and reclaimed bytes; without a name: of others."""
+def reclaimable_bytes(tables: object) -> int:
+    """What expired snapshots alone need in all tables of a report of ``health``."""
+    return sum(row.garbage for row in _of_health(listed(tables)))
+
+
+def _told_apart(rows: Sequence[_Row]) -> Iterator[tuple[str, _Row]]:
+    """Rows with the names of their tables, or the locations of tables with equal names."""
+    locations: dict[str, set[str]] = {}
+    for row in rows:
+        if row.location:
+            locations.setdefault(row.name, set()).add(row.location)
+    for row in rows:
+        yield (row.location if row.location and len(locations[row.name]) > 1 else row.name), row
+
+
+def _said(body: object) -> Iterator[_Row]:
     yield from _grouped(inside(body, "latest", "by_table"))
-    is_expiry = isinstance(inside(body, "files_by_kind"), Mapping)
-    deletes = _bytes(inside(body, "collection", "deleted")) > 0
-    of_expiry = listed(inside(body, "tables")) if is_expiry else ()
-    for table in of_expiry:
-        size = _bytes(inside(table, "files"))
-        yield _name(table), size, size if deletes else 0
-    of_sweep = () if is_expiry else (*listed(inside(body, "tables")), *listed(inside(body, "collection", "tables")))
-    for table in of_sweep:
+    tables = listed(inside(body, "tables"))
+    if isinstance(inside(body, "files_by_kind"), Mapping):
+        deletes = _bytes(inside(body, "collection", "deleted")) > 0
+        yield from (_row(table, size := _bytes(inside(table, "files")), size if deletes else 0) for table in tables)
+        return
+    yield from _of_health(tables)
+    for table in (*tables, *listed(inside(body, "collection", "tables"))):
         if isinstance(table.get("unreferenced"), Mapping):
-            yield _name(table), _bytes(table["unreferenced"]), _bytes(inside(table, "deleted"))
-        elif (reclaimable := table.get("reclaimable_bytes")) is not None:
-            yield _name(table), number(reclaimable), 0
+            yield _row(table, _bytes(table["unreferenced"]), _bytes(inside(table, "deleted")))
 
 
-def _grouped(by_table: object) -> Iterator[tuple[str, int, int]]:
+def _of_health(tables: Iterable[Mapping[str, Any]]) -> Iterator[_Row]:
+    """What expired snapshots alone need; of a table at several references, the row with the most."""
+    found: dict[tuple[str, str], _Row] = {}
+    for table in tables:
+        if "unreferenced" in table or (size := table.get("reclaimable_bytes")) is None:
+            continue
+        row = _row(table, number(size))
+        known = found.setdefault((row.name, row.location), row)
+        if row.garbage > known.garbage:
+            found[row.name, row.location] = row
+    yield from found.values()
+
+
+def _grouped(by_table: object) -> Iterator[_Row]:
     """What the report on unreferenced assets says of its latest run."""
     for group in listed(inside(by_table, "groups")):
-        yield shown(text(group.get("name"))), _bytes(group), 0
+        yield _Row(name=shown(text(group.get("name"))), garbage=_bytes(group))
     if isinstance(other := inside(by_table, "other"), Mapping):
-        yield "", _bytes(other), 0
+        yield _Row(name="", garbage=_bytes(other))
+
+
+def _row(table: Mapping[str, Any], garbage: int, reclaimed: int = 0) -> _Row:
+    return _Row(name=_name(table), location=shown(_location(table)), garbage=garbage, reclaimed=reclaimed)
+
+
+def _location(table: Mapping[str, Any]) -> str:
+    """The location of a table; of one of which only the metadata file is known, the folder around its folder."""
+    folder, slash, _ = text(table.get("metadata_location")).rpartition("/")
+    return text(table.get("location")) or folder.removesuffix("/metadata") + slash
 
 
 def _name(table: Mapping[str, Any]) -> str:
     """The name of a table, or the location of several or of none, as text that any database holds."""
-    names = [*map(str, names)] if isinstance(names := table.get("tables"), list) else []
+    name, several = text(table.get("table")), table.get("tables")
+    names = [*map(str, several)] if isinstance(several, list) else [name] if name else []
     location = text(table.get("location"))
     if len(names) == 1 or not location:
         more = f" and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
-        location = (", ".join(names[:_NAMES]) + more) or text(table.get("table"))
+        location = ", ".join(names[:_NAMES]) + more
     return shown(location)
 
 

@@ -83,6 +83,13 @@ def test_a_run_starts_if_enough_can_be_reclaimed(bytes_: int | None, starts: boo
     assert starts is bool(started)
 
 
+def test_a_table_at_two_references_does_not_need_its_bytes_twice() -> None:
+    report = health(reclaimable=2**29)
+    tables = [{**report["tables"][0], "reference": reference} for reference in ("main", "dev")]
+    _, started = run_of({**report, "tables": tables}, reclaimable="1GB")
+    assert [] == started
+
+
 @pytest.mark.parametrize(("commits", "starts"), [(99, False), (100, True)])
 def test_a_run_starts_if_there_are_enough_commits(commits: int, starts: bool) -> None:
     outcome, started = run_of({**health(), "commits": commits}, commits=100)

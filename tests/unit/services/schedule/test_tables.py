@@ -20,7 +20,7 @@ from nessie_gc_core.services.expiry.report import ExpiredTable, ExpiryReport
 from nessie_gc_core.services.health.report import HealthReport, TableHealth
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.schedule import outcome
-from nessie_gc_core.services.schedule.tables import MOST_TABLES, tables_of
+from nessie_gc_core.services.schedule.tables import MOST_TABLES, reclaimable_bytes, tables_of
 from nessie_gc_core.services.tally import TableTally, Tally
 from nessie_gc_core.testing.schedule_samples import job, run_of
 
@@ -95,6 +95,34 @@ def test_a_look_at_the_health_says_what_expired_snapshots_alone_need_where_it_is
     ]
     health = HealthReport(repository="r", checked=AT, last_sweep=None, findings=[], tables=found)
     assert [("a", 7, 0), ("c", 0, 0)] == said(health)
+
+
+def test_tables_with_one_name_are_told_apart_by_their_locations() -> None:
+    report = swept(orders=(5, 3), items=(2, 0))
+    staging = TableTally(
+        tables=("sales.orders",), location="s3://staging/orders/", outcomes={Outcome.TOO_YOUNG: Tally(1, 4)}
+    )
+    report.tables = [*(report.tables or ()), staging]
+    assert [("s3://lake/orders/", 5, 3), ("s3://staging/orders/", 4, 0), ("sales.items", 2, 0)] == said(report)
+
+
+def test_a_table_at_several_references_counts_once_with_the_most() -> None:
+    rows = [
+        TableHealth(
+            table="sales.orders",
+            reference=reference,
+            metadata_location=f"s3://lake/{folder}/metadata/{number:05}-a.metadata.json",
+            reclaimable_bytes=size,
+        )
+        for number, (reference, folder, size) in enumerate(
+            [("main", "orders", 100), ("dev", "orders", 90), ("etl", "orders", 110), ("old", "other", 1)]
+        )
+    ]
+    seen, dev, etl, _ = rows
+    health = HealthReport(repository="r", checked=AT, last_sweep=None, findings=[], tables=[seen, dev, etl])
+    assert [("sales.orders", 110, 0)] == said(health)
+    assert [("s3://lake/orders/", 110, 0), ("s3://lake/other/", 1, 0)] == said(replace(health, tables=rows))
+    assert 111 == reclaimable_bytes(replace(health, tables=rows).to_dict()["tables"])
 
 
 @pytest.mark.parametrize(("deleted", "expected"), [(6, 6), (0, 0)], ids=["deleted", "a dry run or a quarantine"])
