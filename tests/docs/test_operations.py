@@ -34,6 +34,10 @@ def test_each_service_is_a_job_or_the_page_says_why_not() -> None:
         assert re.search(rf"^\| .*`{name}`.* \| .*`{job['service']}`", jobs, re.MULTILINE), name
 
 
+def test_a_sweep_that_was_interrupted_goes_on() -> None:
+    assert [True] == [job["options"].get("resume") for job in JOBS.values() if job["service"] == "sweep"]
+
+
 @pytest.mark.timeout(1800)
 def test_days_pass_in_which_garbage_goes_in_time_and_nothing_else(tmp_path: Path) -> None:
     command = [sys.executable, str(OPERATIONS / "simulate.py"), "--days", str(DAYS), "--until", MONDAY]

@@ -48,6 +48,18 @@ every = "P1D"
 options = { prune-older-than = "P3D" }
 """
 
+STEPS = """
+[schedule.jobs.mark]
+service = "mark"
+every = "P1D"
+options = { write-live-set-id-to = "live-set-id" }
+
+[schedule.jobs.sweep]
+service = "sweep"
+every = "P1D"
+options = { read-live-set-id-from = "live-set-id", resume = RESUME }
+"""
+
 
 @dataclass
 class Clock:
@@ -182,6 +194,36 @@ def test_a_run_that_is_to_end_deletes_nothing_more_and_says_how_to_go_on(
     (again,) = schedule.run_once()
     assert (RunStatus.SUCCEEDED, run.occasion.due) == (again.status, again.occasion.due)
     assert not DEAD & set(lake.paths())
+
+
+@pytest.mark.parametrize(
+    ("resume", "again", "once_more"),
+    [("true", "", "it is swept; run"), ("false", "finish its sweep with", "finish its sweep with")],
+)
+def test_a_sweep_that_was_interrupted_goes_on_if_its_job_says_so(
+    home: Path,
+    clock: Clock,
+    lake: MemoryLake,
+    on_first_deletion: list[Callable[[], object]],
+    asked: threading.Event,
+    *,
+    resume: str,
+    again: str,
+    once_more: str,
+) -> None:
+    top = JOBS.partition("[schedule.jobs")[0]
+    (home / "nessie-gc.toml").write_text(top + STEPS.replace("RESUME", resume))
+    with Schedule.from_toml(clock=clock) as schedule:
+        schedule.run_once()
+        clock.pass_(days=1)
+        on_first_deletion += [asked.wait, schedule.stop]
+        assert [RunStatus.SUCCEEDED, RunStatus.INTERRUPTED] == [run.status for run in by_job(schedule)]
+        for said in (again, once_more):
+            (run,) = schedule.run_once()
+            assert (RunStatus.FAILED if said else RunStatus.SUCCEEDED) is run.status
+            assert said in (run.error or "")
+            schedule.trigger("sweep")
+    assert bool(again) is bool(DEAD & set(lake.paths()))
 
 
 def test_s15_a_process_that_was_suspended_for_longer_than_the_lease_deletes_nothing_more(
