@@ -56,8 +56,23 @@ class OpenedSchedule:
         """The name of the schedule."""
         return self.definition.name
 
-    def page(self, live_sets: LiveSetStore, *, now: datetime, zone: tzinfo = UTC, days: int | None = None) -> str:
-        """The page, with what is in quarantine; of as many days as the schedule says, unless a number is given.
+    def page(
+        self,
+        live_sets: LiveSetStore,
+        *,
+        now: datetime,
+        zone: tzinfo = UTC,
+        days: int | None = None,
+        problem: str | None = None,
+    ) -> str:
+        """The page, with what is in quarantine.
+
+        Args:
+            live_sets: knows what is in quarantine.
+            now: the time.
+            zone: of the times that are shown.
+            days: how many days are shown (default: as many as the schedule says).
+            problem: why the scheduler cannot use its file, so that no run starts.
 
         Raises:
             ConfigurationError: the extra ``report`` is not installed.
@@ -65,7 +80,8 @@ class OpenedSchedule:
         """
         held = live_sets.quarantines() if isinstance(live_sets, SupportsQuarantine) else ()
         shown_days = days or self.definition.settings.page_days
-        return render_schedule(figures_of(self.store, self.name, now=now, days=shown_days, quarantines=held), zone)
+        figures = figures_of(self.store, self.name, now=now, days=shown_days, quarantines=held, problem=problem)
+        return render_schedule(figures, zone)
 
 
 @contextmanager
@@ -296,7 +312,8 @@ class Schedule(Closing):
         """
         registry = self._plugins.without(self._given.settings(PluginSettings).disable_plugin)
         with registry.open(LiveSetStore, store_spec(self._given, registry)) as live_sets:
-            return self._opened.page(live_sets, now=self._clock(), zone=time_zone)
+            problem = self._scheduler.source.problem
+            return self._opened.page(live_sets, now=self._clock(), zone=time_zone, problem=problem)
 
     def metrics(self) -> str:
         """The metrics of jobs and of their last runs, as Prometheus reads them.

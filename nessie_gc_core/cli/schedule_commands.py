@@ -64,7 +64,7 @@ def run(call: Call) -> int:
         try:
             with _stopped_by_signals(scheduler.stopping):
                 if not once:
-                    with serving_page(call, opened):
+                    with serving_page(call, opened, scheduler):
                         scheduler.run_forever()
                     return 0
                 ended = scheduler.run_due()

@@ -28,6 +28,7 @@ from nessie_gc_core.services.output_files import PIPE
 from nessie_gc_core.services.schedule.history import plain_run
 from nessie_gc_core.services.schedule.page.render import page_templates
 from nessie_gc_core.services.schedule.page.serve import PageServer
+from nessie_gc_core.services.schedule.scheduler import Scheduler
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +54,8 @@ def page(call: Call) -> int:
 
 # ---- history ------------------------------------------------------------------------------------------
 @contextmanager
-def serving_page(call: Call, opened: OpenedSchedule) -> Iterator[None]:
-    """Serves the page meanwhile, if the settings say so.
+def serving_page(call: Call, opened: OpenedSchedule, scheduler: Scheduler) -> Iterator[None]:
+    """Serves the page of a scheduler meanwhile, if the settings say so.
 
     Raises:
         ConfigurationError: it cannot be served.
@@ -68,7 +69,7 @@ def serving_page(call: Call, opened: OpenedSchedule) -> Iterator[None]:
         zone = call.zone() or UTC
 
         def make() -> str:
-            return opened.page(live_sets, now=utc_now(), zone=zone)
+            return opened.page(live_sets, now=utc_now(), zone=zone, problem=scheduler.source.problem)
 
         server = PageServer(make, host=settings.page_host, port=settings.page_port, names=settings.page_names)
         log.info("the page is served at http://%s:%d/", settings.page_host, server.port)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tomllib
+import urllib.request
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -17,6 +18,8 @@ from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.page.render import page_templates
+from nessie_gc_core.services.schedule.scheduler import Scheduler
+from nessie_gc_core.testing.servers import free_ports
 
 JOBS = """
 jdbc-url = "sqlite:///schedule.db"
@@ -249,6 +252,25 @@ def test_a_scheduler_that_cannot_make_its_page_says_so_at_once(
     refused = run("schedule", "run")
     assert 2 == refused.exit_code
     assert "pip install 'nessie-gc-core[report]'" in refused.stderr
+
+
+def test_the_page_that_is_served_says_that_the_file_cannot_be_used(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (port,), seen = free_ports(1), list[str]()
+    file.write_text(JOBS.replace("[schedule]", f"[schedule]\npage-port = {port}"))
+
+    def run_forever(scheduler: Scheduler) -> None:
+        file.write_text("[schedule]\nno-such-thing = 1")
+        while scheduler.source.problem is None:
+            scheduler.source.look()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
+            seen.append(answer.read().decode())
+
+    monkeypatch.setattr(Scheduler, "run_forever", run_forever)
+    assert 0 == run("schedule", "run").exit_code
+    assert "No run starts, because the scheduler cannot use its file: " in seen[0]
+    assert "no_such_thing" in seen[0]
 
 
 def test_a_page_is_written_to_a_file_or_to_standard_output(run: Run, home: Path) -> None:

@@ -70,6 +70,8 @@ class ScheduleFigures:
     """Unreferenced assets, by job."""
     quarantines: Sequence[Quarantine] = field(default=())
     """What is in quarantine, the next to end first."""
+    problem: str | None = None
+    """Why the scheduler cannot use its file, so that no run starts; ``None``: it can, or nobody knows."""
 
     @property
     def is_weekly(self) -> bool:
@@ -130,9 +132,23 @@ class ScheduleFigures:
 
 
 def figures_of(
-    store: ScheduleStore, schedule: str, *, now: datetime, days: int = DAYS, quarantines: Iterable[Quarantine] = ()
+    store: ScheduleStore,
+    schedule: str,
+    *,
+    now: datetime,
+    days: int = DAYS,
+    quarantines: Iterable[Quarantine] = (),
+    problem: str | None = None,
 ) -> ScheduleFigures:
     """Reads the jobs, what the store sums of the last days, and the latest runs.
+
+    Args:
+        store: the store.
+        schedule: the name of the schedule.
+        now: the time.
+        days: how many days are shown.
+        quarantines: what is in quarantine.
+        problem: why the scheduler cannot use its file.
 
     Raises:
         StoreError: the store cannot be used.
@@ -155,6 +171,7 @@ def figures_of(
         tables=multiples(tables, [period.last for period in periods]),
         assets=[*sightings_of(store, schedule, jobs)],
         quarantines=sorted(quarantines, key=lambda each: (each.until, each.place)),
+        problem=problem,
     )
 
 

@@ -232,6 +232,25 @@ def test_jobs_that_should_have_started_long_ago_are_a_notice(bench: Bench) -> No
         assert bool(expected) is ("Is a scheduler running?" in render_schedule(figures))
 
 
+def test_jobs_that_wait_while_another_one_runs_are_no_reason_to_look_for_a_scheduler(bench: Bench) -> None:
+    busy, waiting = job("busy"), job("waiting")
+    bench.store.define_jobs("default", [busy, waiting])
+    assert bench.store.start_run("default", run_of(busy), then=None, lease=timedelta(hours=9))
+    assert waiting.next is not None
+    page = render_schedule(figures_of(bench.store, "default", now=waiting.next.starts + timedelta(hours=1)))
+    text = " ".join(Seen(page).text.split())
+    said = "1 job could have started more than ten minutes ago. Other runs go on and may take all places; parallel says"
+    assert (True, False) == (said in text, "Is a scheduler running?" in text)
+
+
+def test_a_file_that_cannot_be_used_is_the_reason_why_nothing_starts(bench: Bench) -> None:
+    bench.scheduler({"nightly": {"every": "PT1H"}}).define()
+    now = MIDNIGHT + timedelta(hours=9)
+    text = Seen(render_schedule(figures_of(bench.store, "default", now=now, problem=f"unknown option {EVIL}"))).text
+    assert "No run starts, because the scheduler cannot use its file: unknown option <script>" in text
+    assert "could have started" not in text
+
+
 def test_a_run_whose_scheduler_is_gone_is_lost_and_does_not_run(bench: Bench) -> None:
     found = job()
     bench.store.define_jobs("default", [found])
