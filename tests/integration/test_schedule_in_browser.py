@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from browsing import ELSEWHERE, browser
 from playwright.sync_api import Browser, Page
-from schedule_pages import a_year, page
+from schedule_pages import NOW, a_year, page, quarantines
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.schedule import RunStatus, TableBytes
+from nessie_gc_core.services.schedule.page.figures import figures_of
+from nessie_gc_core.services.schedule.page.render import render_schedule
 from nessie_gc_core.services.schedule.page.serve import PageServer
 from nessie_gc_core.testing.schedule_samples import done, job, run_of
 
@@ -23,6 +25,8 @@ pytestmark = pytest.mark.server
 
 PHONE, SMALL, WIDE = 360, 320, 1100
 SCHEMES = ("light", "dark")
+LONG = "job-" + "x" * 116
+LONG_PLACE = f"s3://lake/{'quarantine' * 20}/2026-03-01/"
 ELEMENT, BREAKING = "<img src=x onerror=alert(1)>", "\"><img src='x' onerror='alert(1)'>"
 LEAST_CONTRAST = 4.5
 """What WCAG 2 asks of text (AA)."""
@@ -71,6 +75,7 @@ def pages() -> dict[str, str]:
         "year": page(store, 400),
         "many": page(a_year(days=2, jobs=40)),
         "odd": page(with_odd_names()),
+        "long": with_long_names(),
     }
 
 
@@ -83,6 +88,18 @@ def with_odd_names() -> ScheduleStore:
     ended = replace(done(run, RunStatus.FAILED), error=f"it failed: {BREAKING}", report=None)
     assert store.finish_run("lake", ended, tables=[TableBytes(table=BREAKING, garbage=2**50)])
     return store
+
+
+def with_long_names() -> str:
+    """The page of a job, an error and a quarantine with names that nothing breaks into lines."""
+    store, found = a_year(days=2), job(LONG)
+    store.add_job("lake", found)
+    run = run_of(found)
+    assert store.start_run("lake", run, then=None, lease=timedelta(hours=1))
+    ended = replace(done(run, RunStatus.FAILED), error=f"cannot read {LONG_PLACE}", report=None)
+    assert store.finish_run("lake", ended)
+    held = [replace(each, place=LONG_PLACE) for each in quarantines()]
+    return render_schedule(figures_of(store, "lake", now=NOW, quarantines=held))
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +144,7 @@ def test_a_stranger_who_gives_this_machine_a_name_cannot_read_it(opened: Browser
 
 
 @pytest.mark.parametrize("width", [SMALL, PHONE, WIDE])
-@pytest.mark.parametrize("name", ["month", "year", "odd"])
+@pytest.mark.parametrize("name", ["month", "year", "odd", "long"])
 def test_nothing_is_wider_than_the_screen(opened: Browser, pages: dict[str, str], name: str, width: int) -> None:
     with showing(opened, pages[name], width=width) as tab:
         unfold(tab)
@@ -135,11 +152,35 @@ def test_nothing_is_wider_than_the_screen(opened: Browser, pages: dict[str, str]
         assert width == tab.evaluate("() => document.documentElement.scrollWidth")
 
 
-def test_on_a_phone_no_table_is_wider_than_the_screen(opened: Browser, pages: dict[str, str]) -> None:
-    with showing(opened, pages["month"], width=PHONE) as tab:
+@pytest.mark.parametrize("width", [PHONE, WIDE])
+@pytest.mark.parametrize("name", ["month", "long"])
+def test_no_table_is_wider_than_the_screen(opened: Browser, pages: dict[str, str], name: str, width: int) -> None:
+    with showing(opened, pages[name], width=width) as tab:
         unfold(tab)
         widths = tab.eval_on_selector_all(".wide", "all => all.map(each => each.scrollWidth - each.clientWidth)")
     assert [0] * len(widths) == widths
+
+
+def test_a_long_name_of_a_job_leaves_room_for_its_status_and_its_error(opened: Browser, pages: dict[str, str]) -> None:
+    with showing(opened, pages["long"]) as tab:
+        row = tab.locator("tr", has_text=LONG).filter(has=tab.locator(".says")).first
+        ends = [
+            box["x"] + box["width"] for each in (".badge", ".says") if (box := row.locator(each).first.bounding_box())
+        ]
+    assert [True, True] == [end <= WIDE for end in ends]
+
+
+def test_a_name_of_usual_length_is_one_line(opened: Browser, pages: dict[str, str]) -> None:
+    lines = """all => all.filter(each => each.textContent.length < 18).map(each => {
+        const range = document.createRange()
+        range.selectNodeContents(each)
+        return range.getClientRects().length
+    })"""
+    with showing(opened, pages["long"]) as tab:
+        unfold(tab)
+        found = tab.eval_on_selector_all(".wide tbody th", lines)
+    assert [1] * len(found) == found
+    assert len(found) > 20
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
