@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from browsing import browser
 from nessie_gc_memory import MemoryScheduleStore
@@ -32,6 +33,7 @@ from nessie_gc_core.services.schedule.tables import tables_of
 
 NOW = datetime(2026, 3, 2, 9, 12, tzinfo=UTC)
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
+_ZONE = ZoneInfo("Europe/Berlin")
 _DAY, _HOUR = timedelta(days=1), timedelta(hours=1)
 _LEASE = timedelta(hours=1)
 _GB = 2**30
@@ -124,7 +126,7 @@ def quarantines() -> Sequence[Quarantine]:
 
 def page(store: ScheduleStore, days: int = 30) -> str:
     """The page of the schedule ``lake``."""
-    return render_schedule(figures_of(store, "lake", now=NOW, days=days, quarantines=quarantines()))
+    return render_schedule(figures_of(store, "lake", now=NOW, days=days, quarantines=quarantines()), _ZONE)
 
 
 def _job(name: str, service: str, timing: str, wait: timedelta) -> ScheduledJob:

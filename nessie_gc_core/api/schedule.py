@@ -7,7 +7,7 @@ import threading
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -61,7 +61,7 @@ class OpenedSchedule:
         live_sets: LiveSetStore,
         *,
         now: datetime,
-        zone: tzinfo = UTC,
+        zone: tzinfo | None = None,
         days: int | None = None,
         problem: str | None = None,
     ) -> str:
@@ -70,7 +70,7 @@ class OpenedSchedule:
         Args:
             live_sets: knows what is in quarantine.
             now: the time.
-            zone: of the times that are shown.
+            zone: of the times that are shown (default: that of the schedule).
             days: how many days are shown (default: as many as the schedule says).
             problem: why the scheduler cannot use its file, so that no run starts.
 
@@ -81,7 +81,7 @@ class OpenedSchedule:
         held = live_sets.quarantines() if isinstance(live_sets, SupportsQuarantine) else ()
         shown_days = days or self.definition.settings.page_days
         figures = figures_of(self.store, self.name, now=now, days=shown_days, quarantines=held, problem=problem)
-        return render_schedule(figures, zone)
+        return render_schedule(figures, zone or self.definition.zone)
 
 
 @contextmanager
@@ -304,8 +304,11 @@ class Schedule(Closing):
             raise ConfigurationError(f"there is no run {run}; history() has the ids of all")
         return found
 
-    def page(self, *, time_zone: tzinfo = UTC) -> str:
+    def page(self, *, time_zone: tzinfo | None = None) -> str:
         """The page about the schedule, as HTML: what is due, what ran, what failed and why, what was reclaimed.
+
+        Args:
+            time_zone: of the times that are shown (default: that of the schedule).
 
         Raises:
             ConfigurationError: the extra ``report`` is not installed.

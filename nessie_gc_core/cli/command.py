@@ -141,7 +141,7 @@ class Call:
         return Path(value) if (value := self.text(name)) is not None else None
 
     def zone(self) -> tzinfo | None:
-        """The time zone for display; ``None``: that of the machine."""
+        """The time zone for display; ``None``: that of the machine, or of the schedule."""
         return cast("tzinfo | None", self.context.params.get("time_zone"))
 
     def given(self) -> Given:

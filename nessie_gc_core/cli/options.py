@@ -59,7 +59,7 @@ TIME_ZONE = (
         section="Common options",
         type=TimeZone(),
         metavar="ZONE",
-        help="Time zone for displayed times (default: that of the machine).",
+        help="Time zone for displayed times (default: that of the machine; of a schedule, its own).",
     ),
 )
 REPORT = (*TIME_ZONE, json_option())

@@ -75,7 +75,7 @@ def run(call: Call) -> int:
     if call.session.as_json:
         print_json({"runs": [plain_run(each) for each in ended], "exit_code": exit_code})
     elif ended:
-        print_table(runs_table(ended, call.zone()))
+        print_table(runs_table(ended, call.zone() or scheduler.definition.zone))
     else:
         say("it was stopped before anything was run" if was_stopped else "nothing was run: nothing is due")
     return exit_code
@@ -150,13 +150,14 @@ def list_(call: Call) -> int:
         plain = [{**plain_job(job), "state": state_of(job, now, lost)} for job in jobs]
         print_json({"schedule": opened.name, "jobs": plain})
         return 0
+    zone = call.zone() or opened.definition.zone
     table = plain_table("job", "service", "when", "next", "state", "last run")
     for job in jobs:
         table.add_row(
             Cell(shown(job.name)),
             job.service,
             Cell(shown(job.timing)),
-            shown_time(job.next.starts, call.zone()) if job.next is not None else "never",
+            shown_time(job.next.starts, zone) if job.next is not None else "never",
             state_of(job, now, lost),
             job.outcome.value if job.outcome is not None else "",
         )

@@ -37,7 +37,7 @@ def page(call: Call) -> int:
     """Writes the page."""
     path = call.text("output_file") or "schedule.html"
     with open_schedule(call) as opened, open_store(call) as live_sets:
-        text = opened.page(live_sets, now=utc_now(), zone=call.zone() or UTC, days=call.number("days"))
+        text = opened.page(live_sets, now=utc_now(), zone=call.zone(), days=call.number("days"))
     if path == PIPE:
         click.echo(text)
         return 0
@@ -66,10 +66,11 @@ def serving_page(call: Call, opened: OpenedSchedule, scheduler: Scheduler) -> It
         return
     page_templates()  # what is missing is said at once; the store is asked by whoever runs the jobs
     with open_store(call) as live_sets:
-        zone = call.zone() or UTC
+        zone = call.zone()
 
         def make() -> str:
-            return opened.page(live_sets, now=utc_now(), zone=zone, problem=scheduler.source.problem)
+            shown_in = zone or scheduler.definition.zone
+            return opened.page(live_sets, now=utc_now(), zone=shown_in, problem=scheduler.source.problem)
 
         server = PageServer(make, host=settings.page_host, port=settings.page_port, names=settings.page_names)
         log.info("the page is served at http://%s:%d/", settings.page_host, server.port)
@@ -97,7 +98,7 @@ def history(call: Call) -> int:
             return 0
         found = list(runs)
     if found:
-        print_table(runs_table(found, call.zone()))
+        print_table(runs_table(found, call.zone() or opened.definition.zone))
     else:
         say("there are no such runs")
     return 0
@@ -118,7 +119,7 @@ def _id_of(text: str) -> UUID:
         raise ConfigurationError(f"`run` {text!r} is not the id of a run") from error
 
 
-def runs_table(runs: Iterable[JobRun], zone: tzinfo | None) -> Table:
+def runs_table(runs: Iterable[JobRun], zone: tzinfo) -> Table:
     """A row for each run."""
     table = plain_table("run", "job", "status", "due", "started", "took", "error")
     table.columns[0].no_wrap, table.columns[0].min_width = True, 36

@@ -28,7 +28,10 @@ class ScheduleSettings(ConnectorOptions):
     """``[schedule]``: what holds for all jobs."""
 
     name: str = option("default", help="Name of the schedule, where several share a database.")
-    time_zone: str = option("UTC", help="Time zone of cron expressions and quiet hours, such as Europe/Berlin.")
+    time_zone: str = option(
+        "UTC",
+        help="Time zone of cron expressions and quiet hours, and of the times that are shown, such as Europe/Berlin.",
+    )
     parallel: int = option(1, minimum=1, help="How many runs a scheduler has at the same time.")
     quiet: Sequence[str] = option(
         (), help="Quiet hours, in which no run starts, such as 'Mon-Fri 08:00-18:00' or '22:00-06:00'."
@@ -176,6 +179,11 @@ class ScheduleDefinition:
     def name(self) -> str:
         """The name of the schedule."""
         return self.settings.name
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone in which its times are shown."""
+        return _zone(self.settings.time_zone)
 
     @classmethod
     def read(cls, file: ConfigFile, digests: JobDigests) -> ScheduleDefinition:

@@ -395,6 +395,15 @@ def test_the_page_shows_the_runs_by_the_given_clock(schedule: Schedule, clock: C
     assert f"{clock.now:%Y-%m-%d %H:%M}" in schedule.page()
 
 
+@pytest.mark.parametrize(("given", "expected"), [({}, "Europe/Berlin"), ({"time_zone": UTC}, "UTC")])
+def test_the_page_has_the_time_zone_of_the_schedule_unless_another_one_is_given(
+    home: Path, lake: MemoryLake, given: dict[str, Any], expected: str
+) -> None:
+    (home / "nessie-gc.toml").write_text(JOBS.replace("[schedule]", '[schedule]\ntime-zone = "Europe/Berlin"'))
+    with Schedule.from_toml() as schedule:
+        assert f"times are {expected}<" in schedule.page(**given)
+
+
 def test_the_metrics_tell_the_last_runs(schedule: Schedule, clock: Clock) -> None:
     schedule.run_once()
     clock.pass_(days=1)

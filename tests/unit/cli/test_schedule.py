@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -8,6 +9,7 @@ import urllib.request
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 from cli_runs import Run, one_line
@@ -74,6 +76,19 @@ def test_jobs_are_listed_with_when_they_are_due(run: Run) -> None:
     body = json.loads(run("schedule", "list", "--json").stdout)
     assert ["nightly", "often"] == [job["job"] for job in body["jobs"]]
     assert {"state": "waiting", "paused": False, "last": None, "run": None}.items() <= body["jobs"][0].items()
+
+
+def test_times_are_shown_in_the_time_zone_of_the_schedule_unless_another_one_is_given(run: Run) -> None:
+    def nightly(*more: str) -> str:
+        return run("schedule", "list", *more).stdout.splitlines()[1]
+
+    assert re.search(r" \d{4}-\d\d-\d\d 02:30:00 ", nightly())
+    assert re.search(r" \d{4}-\d\d-\d\d 0[01]:30:00 ", nightly("--time-zone", "UTC"))
+    run("schedule", "resume", "nightly")
+    put_run()
+    for more, zone in (((), ZoneInfo("Europe/Berlin")), (("--time-zone", "Asia/Tokyo"), ZoneInfo("Asia/Tokyo"))):
+        assert f"{NOW.astimezone(zone):%Y-%m-%d %H:%M:%S}" in run("schedule", "history", *more).stdout
+        assert f"times are {zone}<" in run("schedule", "page", "-O", "-", *more).stdout
 
 
 def test_s27_jobs_that_another_file_has_defined_are_named_by_the_list(run: Run, file: Path) -> None:
