@@ -73,7 +73,7 @@ def serving_page(call: Call, opened: OpenedSchedule, scheduler: Scheduler) -> It
             return opened.page(live_sets, now=utc_now(), zone=shown_in, problem=scheduler.source.problem)
 
         server = PageServer(make, host=settings.page_host, port=settings.page_port, names=settings.page_names)
-        log.info("the page is served at http://%s:%d/", settings.page_host, server.port)
+        log.info("the page is served at %s", server.address)
         try:
             yield
         finally:

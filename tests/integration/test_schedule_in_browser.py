@@ -16,6 +16,7 @@ from schedule_pages import NOW, a_year, page, quarantines
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.schedule import RunStatus, TableBytes
+from nessie_gc_core.services.schedule.page import serve
 from nessie_gc_core.services.schedule.page.figures import figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
 from nessie_gc_core.services.schedule.page.serve import PageServer
@@ -141,6 +142,17 @@ def test_a_stranger_who_gives_this_machine_a_name_cannot_read_it(opened: Browser
     assert answer is not None
     assert (421, False) == (answer.status, "lake" in tab.content())
     tab.close()
+
+
+def test_it_stays_up_to_date_while_it_is_open(opened: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(serve._HEADERS, "Refresh", "1")
+    server = PageServer(lambda: "<title>a</title>", host="127.0.0.1", port=0)
+    tab = opened.new_page()
+    tab.goto(server.address)
+    with tab.expect_navigation(url=server.address, timeout=20_000):
+        pass
+    tab.close()
+    server.close()
 
 
 @pytest.mark.parametrize("width", [SMALL, PHONE, WIDE])

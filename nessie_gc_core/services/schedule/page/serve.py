@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
+import socket
 import threading
 from collections.abc import Callable, Collection
 from http import HTTPStatus
@@ -18,6 +20,8 @@ log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 10.0
 """The page is made again when it is asked for and older than this, and than it took to make it."""
+REFRESH_SECONDS = 60
+"""How often a browser asks for it again, so that it can stay open, on a wall as well."""
 _PATIENCE_SECONDS = 5.0
 """How long a request waits for the page that another one makes."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -25,6 +29,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
+    "Refresh": f"{REFRESH_SECONDS}",
     "X-Content-Type-Options": "nosniff",
 }
 
@@ -47,24 +52,28 @@ class PageServer:
             make: makes the page; called by one thread at a time.
             host: the address of this machine.
             port: the port; 0: any.
-            names: more names of the host by which it may be asked for; others are refused, so that a page from
-                elsewhere cannot read this one through a name that its owner points here.
+            names: more names by which it may be asked for, beside any IP address, and the name of this machine if the
+                address is not a loopback one. Others are refused, so that a page from elsewhere cannot read this one
+                through a name that its owner points here.
             elapsed: seconds that passed.
 
         Raises:
             ConfigurationError: the port is taken, or the host has another name.
         """
         self._make, self._elapsed = make, elapsed
-        self._names = {name.lower() for name in (host, *names, *_LOOPBACK)}
+        own = [] if _is_loopback(host) else [socket.gethostname()]
+        self._names = {name.lower() for name in (host, *names, *own, *_LOOPBACK)}
         self._lock = threading.Lock()
         self._page: tuple[float, bytes] | None = None
         try:
             self._server = BoundedServer(host, port, self._handler())
         except OSError as error:
             raise ConfigurationError(
-                f"cannot serve the page at {host}:{port}: {error.strerror or error}; choose another `page-port`"
+                f"cannot serve the page at {_bracketed(host)}:{port}: {error.strerror or error}; choose another "
+                "`page-port`"
             ) from error
         self.port = self._server.server_port
+        self.address = f"http://{_bracketed(host)}:{self.port}/"
         self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
         self._thread.start()
 
@@ -76,7 +85,8 @@ class PageServer:
 
     def answer(self, target: str, host: str) -> tuple[HTTPStatus, bytes]:
         """What a request gets: its target and its ``Host``."""
-        if _name_of(host) not in self._names:
+        name = _name_of(host)
+        if name not in self._names and _ip_address(name) is None:
             return HTTPStatus.MISDIRECTED_REQUEST, b"unknown host; allow its name with `page-names`\n"
         if target.partition("?")[0] != "/":
             return HTTPStatus.NOT_FOUND, b"there is only one page, at /\n"
@@ -130,6 +140,24 @@ class PageServer:
                 log.debug("page: %s", format % args)
 
         return Handler
+
+
+def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address as it is written; ``None``: it is none."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def _is_loopback(host: str) -> bool:
+    address = _ip_address(host)
+    return host.lower() in _LOOPBACK if address is None else address.is_loopback
+
+
+def _bracketed(host: str) -> str:
+    """A host as it is written in an address."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _name_of(host: str) -> str:

@@ -56,8 +56,10 @@ def test_the_page_is_made_when_it_is_asked_for_but_not_for_each(server: PageServ
     assert (200, "<p>page 2</p>") == ask(server)
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8080", "gc.example:443"])
-def test_it_is_served_under_the_names_of_the_host(server: PageServer, host: str) -> None:
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8080", "gc.example:443", "10.1.2.3:80", "[fe80::1%eth0]"]
+)
+def test_it_is_served_under_its_names_and_under_addresses(server: PageServer, host: str) -> None:
     assert 200 == ask(server, host=host)[0]
 
 
@@ -66,6 +68,25 @@ def test_it_is_served_under_the_names_of_the_host(server: PageServer, host: str)
 )
 def test_another_host_is_refused_and_no_page_is_made(server: PageServer, host: str) -> None:
     assert (421, []) == (ask(server, host=host)[0], made)
+
+
+@pytest.mark.parametrize(("host", "status"), [("0.0.0.0", 200), ("127.0.0.1", 421), ("localhost", 421)])
+def test_the_name_of_this_machine_counts_if_others_can_reach_it(
+    host: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "Keeper")
+    server = PageServer(str, host=host, port=0)
+    assert [status, 421] == [ask(server, host=name)[0] for name in ("keeper:80", "keeper.evil.example")]
+    server.close()
+
+
+@pytest.mark.parametrize(("host", "written"), [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")])
+def test_its_address_can_be_opened(host: str, written: str) -> None:
+    server = PageServer(lambda: "here", host=host, port=0)
+    assert f"http://{written}:{server.port}/" == server.address
+    with urllib.request.urlopen(server.address, timeout=10) as answer:
+        assert b"here" == answer.read()
+    server.close()
 
 
 @pytest.mark.parametrize("target", ["/x", "/../etc/passwd", "/%2e%2e/", "http://evil.example/x", "/index.html"])
@@ -163,12 +184,12 @@ def test_a_page_that_takes_for_ever_holds_up_no_other_request_for_ever(monkeypat
     server.close()
 
 
-def test_it_loads_nothing_and_is_kept_nowhere(server: PageServer) -> None:
+def test_it_loads_nothing_is_kept_nowhere_and_is_asked_for_again(server: PageServer) -> None:
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=10) as answer:
         headers = {name.lower(): value for name, value in answer.headers.items()}
     assert "default-src 'none'" in headers["content-security-policy"]
-    assert ("no-store", "nosniff", "text/html; charset=utf-8") == tuple(
-        headers[name] for name in ("cache-control", "x-content-type-options", "content-type")
+    assert ("no-store", "nosniff", "text/html; charset=utf-8", "60") == tuple(
+        headers[name] for name in ("cache-control", "x-content-type-options", "content-type", "refresh")
     )
 
 
@@ -180,6 +201,7 @@ def test_a_store_that_is_away_is_a_line_without_its_address(caplog: pytest.LogCa
     with pytest.raises(urllib.error.HTTPError, match="503") as refused:
         urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=10)
     assert b"the page cannot be made; see the log of the scheduler\n" == refused.value.read()
+    assert "60" == refused.value.headers["Refresh"], "it is asked for again"
     refused.value.close()
     server.close()
     assert "cannot reach postgresql://me@db/x" in caplog.text
