@@ -15,7 +15,7 @@ SERVICE = "report"
 COUNTED = ("identify-unreferenced", "delete-unreferenced")
 """The services whose sightings it counts."""
 MOST_REPORTS = 5
-"""So many jobs of this service are shown."""
+"""So many jobs of this service are shown: the first ones by name."""
 MOST_TABLES = 10
 """So many tables of the next deletion are named."""
 

@@ -85,6 +85,11 @@ class ScheduleFigures:
         return assets.SERVICE not in services and not services.isdisjoint(assets.COUNTED)
 
     @property
+    def more_reports(self) -> int:
+        """How many jobs report on unreferenced assets and are not shown with them."""
+        return max(0, sum(job.service == assets.SERVICE for job in self.jobs) - assets.MOST_REPORTS)
+
+    @property
     def listed_jobs(self) -> Sequence[ScheduledJob]:
         """Those that matter most, by name."""
         if len(self.jobs) <= MOST_JOBS:

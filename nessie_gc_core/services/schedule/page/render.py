@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import WENT_WRONG
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.pages import page_environment
 from nessie_gc_core.services.schedule import tables
 from nessie_gc_core.services.schedule.history import state_of
@@ -53,6 +54,7 @@ def page_templates() -> Environment:
     except ImportError as error:
         raise ConfigurationError("pages need Jinja: pip install 'nessie-gc-core[report]'") from error
     environment.filters["took"] = _took
+    environment.filters["plural"] = plural
     return environment
 
 

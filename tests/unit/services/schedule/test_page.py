@@ -210,6 +210,20 @@ def test_a_page_says_what_is_due_what_failed_and_what_was_reclaimed(figures: Sch
         assert expected in text
 
 
+def test_one_of_something_is_not_several(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    scheduler.define()
+    empty = Seen(render_schedule(figures_of(bench.store, "default", now=bench.clock(), days=1))).text
+    assert "No run has started in 1 day." in empty
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    page = render_schedule(figures_of(bench.store, "default", now=bench.clock(), days=1))
+    assert "Went wrong 0 of 1 run in 1 day" in " ".join(Seen(page).text.split())
+    assert [f"{bench.clock().date()}: 0 Bytes, 1 run, 0 went wrong"] == [
+        value for name, value in Seen(page).attributes if name == "title"
+    ]
+
+
 def test_text_from_data_is_text_and_a_page_needs_nothing_else(figures: ScheduleFigures) -> None:
     page = render_schedule(figures)
     seen = Seen(page)

@@ -15,7 +15,7 @@ from nessie_gc_core.services.assets.page.counting import by_sightings
 from nessie_gc_core.services.assets.page.figures import AssetFigures, Group, Grouping, LatestRun, Threshold
 from nessie_gc_core.services.assets.page.service import AssetPageReport, AssetPageService
 from nessie_gc_core.services.schedule.outcome import Outcome
-from nessie_gc_core.services.schedule.page.assets import COUNTED, MOST_TABLES, SERVICE
+from nessie_gc_core.services.schedule.page.assets import COUNTED, MOST_REPORTS, MOST_TABLES, SERVICE
 from nessie_gc_core.services.schedule.page.figures import ScheduleFigures, figures_of
 from nessie_gc_core.services.schedule.page.multiples import multiples
 from nessie_gc_core.services.schedule.page.render import render_schedule
@@ -114,6 +114,21 @@ def test_names_of_tables_are_text_in_attributes_too(bench: Bench) -> None:
     assert [f"{evil}: 1 Byte of garbage on 2026-03-03, 1 Byte deleted in 30 days"] == [
         value for name, value in seen.attributes if name == "aria-label" and evil in (value or "")
     ]
+
+
+@pytest.mark.parametrize(("more", "said"), [(0, ""), (1, "1 more job"), (2, "2 more jobs")])
+def test_of_many_jobs_that_report_some_are_shown_and_the_others_counted(bench: Bench, more: int, said: str) -> None:
+    names = [f"assets-{number}" for number in range(MOST_REPORTS + more)]
+    scheduler = bench.scheduler({name: {"service": SERVICE, "cron": "@daily"} for name in names})
+    bench.runner.outcomes.update({name: [report()] for name in names})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    figures = figures_of(bench.store, "default", now=bench.clock())
+    assert names[:MOST_REPORTS] == [each.run.job for each in figures.assets]
+    text = text_of(figures)
+    assert bool(more) is ("with the service report" in text)
+    assert f"{said} with the service report" in text or not said
 
 
 def test_another_service_makes_no_such_report(bench: Bench) -> None:
