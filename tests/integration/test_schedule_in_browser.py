@@ -229,6 +229,15 @@ def test_more_jobs_and_runs_are_unfolded(opened: Browser, pages: dict[str, str])
         assert hidden.is_visible()
 
 
+def test_the_command_that_shows_the_report_of_a_run_is_unfolded(opened: Browser, pages: dict[str, str]) -> None:
+    with showing(opened, pages["month"]) as tab:
+        command = tab.locator(".says code").first
+        assert not command.is_visible()
+        tab.locator(".says summary").first.click()
+        assert command.is_visible()
+        assert re.fullmatch(r"nessie-gc schedule history --run [0-9a-f-]{36}", command.inner_text())
+
+
 def test_each_picture_of_a_table_is_drawn(opened: Browser, pages: dict[str, str]) -> None:
     size = "all => all.map(each => each.getBoundingClientRect()).map(each => each.width > 50 && each.height > 1)"
     with showing(opened, pages["month"], width=PHONE) as tab:
@@ -242,7 +251,7 @@ def test_names_that_look_like_elements_are_text(opened: Browser, pages: dict[str
         assert 0 == tab.locator("img").count()
         heads = tab.locator("th[scope=row]").all_text_contents()
         assert 3 == heads.count(ELEMENT * 9)  # among the jobs, what went wrong, and the latest runs
-        assert 2 == tab.locator(".says").all_text_contents().count(f"it failed: {BREAKING}")
+        assert 2 == tab.locator(".says .error").all_text_contents().count(f"it failed: {BREAKING}")
         assert 1 == tab.locator(".multiples h3").all_text_contents().count(BREAKING)
         labels = tab.eval_on_selector_all("svg", "all => all.map(each => each.getAttribute('aria-label'))")
     assert [True] == [label.startswith(f"{BREAKING}: 1.0 PiB of garbage") for label in labels if "<" in label]

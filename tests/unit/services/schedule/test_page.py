@@ -210,6 +210,17 @@ def test_a_page_says_what_is_due_what_failed_and_what_was_reclaimed(figures: Sch
         assert expected in text
 
 
+def test_each_run_has_the_command_that_shows_its_report(figures: ScheduleFigures) -> None:
+    listed = [*figures.bad, *figures.latest]
+    text = Seen(render_schedule(figures)).text
+    commands = re.findall(r"report +(nessie-gc schedule history --run \S+)", text)
+    assert [f"nessie-gc schedule history --run {run.id}" for run in listed] == commands
+    going_on = replace(figures, bad=[], latest=[replace(listed[0], ended=None)])
+    assert f"run nessie-gc schedule history --run {listed[0].id}" in " ".join(
+        Seen(render_schedule(going_on)).text.split()
+    )
+
+
 def test_one_of_something_is_not_several(bench: Bench) -> None:
     scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
     scheduler.define()
