@@ -32,8 +32,10 @@ WENT_WRONG = (RunStatus.FAILED, RunStatus.TIMED_OUT, RunStatus.INTERRUPTED)
 """What became of runs that began and did not succeed."""
 RECLAIMED = ("deleted.bytes", "purged.bytes")
 """Numbers of reports that say how many bytes are gone for good."""
-RECLAIMED_INSIDE = ("outcomes.deleted.bytes", "collection.deleted.bytes", "done.deleted.bytes")
-"""The same of reports that say it further inside, the last of them of runs that failed; the first of them counts."""
+RECLAIMED_INSIDE = ("outcomes.deleted.bytes", "collection.deleted.bytes")
+"""The same of reports that say it further inside; the first of them counts."""
+RECLAIMED_UNTIL_THEN = ("done.deleted.bytes", "done.purged.bytes")
+"""The same of runs that failed."""
 RESUMED = "sweep"
 """The service whose report says what it deleted before it was resumed as well: if it fails, nothing counts yet."""
 MOST_BYTES = 2**56
@@ -106,7 +108,7 @@ class JobRun:
     def reclaimed(self) -> int:
         """Bytes that are gone for good."""
         found = sum(self.numbers.get(name, 0) for name in RECLAIMED)
-        names = RECLAIMED_INSIDE[:-1] if self.service == RESUMED else RECLAIMED_INSIDE
+        names = RECLAIMED_INSIDE if self.service == RESUMED else (*RECLAIMED_INSIDE, *RECLAIMED_UNTIL_THEN)
         inside = next((self.numbers[name] for name in names if name in self.numbers), 0)
         return min(max(0, found + inside), MOST_BYTES)
 

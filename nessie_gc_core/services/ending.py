@@ -16,11 +16,14 @@ from nessie_gc_core.services.tally import Tally
 INTERRUPTED, TERMINATED = 130, 143
 _SWEEPS = ("gc", "sweep")
 """The commands that a sweep goes on with."""
-_WORDS = {
+_WORDS: Mapping[str, str] = {
     Outcome.DELETED: "deleted",
     Outcome.ALREADY_GONE: "already gone",
     Outcome.FAILED: "failed",
     Outcome.DEFERRED: "recorded for later",
+    "restored": "restored",
+    "purged": "purged",
+    "missing": "missing",
 }
 
 
@@ -47,8 +50,8 @@ class Ended:
 
     text: str
     """The live set, what was done, and what to run; empty after a mark that failed, which can only be run again."""
-    done: Mapping[Outcome, Tally]
-    """What became of files in the steps that were finished."""
+    done: Mapping[str, Tally]
+    """What became of files in the steps that were finished, by outcome."""
     next: str
     """The command that goes on; it needs the options of this run."""
 
@@ -77,7 +80,7 @@ def failure(message: str, exit_code: int, command: Command) -> Failure:
     if command.report.live_set_id is not None:
         body["live_set_id"] = command.report.live_set_id
     if ended is not None:
-        body["done"] = {outcome.value: tally.to_dict() for outcome, tally in ended.done.items()}
+        body["done"] = {str(outcome): tally.to_dict() for outcome, tally in ended.done.items()}
         body["next"] = ended.next
     return Failure(message=message, exit_code=exit_code, body=body)
 
@@ -99,11 +102,13 @@ def in_one_line(text: str) -> str:
 
 
 def how_it_ended(command: Command) -> Ended | None:
-    """Where a run stopped; ``None`` where it had not begun with a live set."""
+    """Where a run stopped; ``None`` where it had not begun with a live set, or with files in quarantine."""
     report = command.report
+    if report.released is not None:
+        return _released(command, report.released)
     if report.live_set_id is None or not report.phases:
         return None
-    done = {outcome: tally for outcome, tally in report.outcomes.items() if outcome in _WORDS and tally.files}
+    done = _some(report.outcomes)
     then = _next(command)
     text = ""
     if _marked(command) or "expand" in report.phases or command.name == "deferred-deletes":
@@ -111,20 +116,34 @@ def how_it_ended(command: Command) -> Ended | None:
     return Ended(text=text, done=done, next=then)
 
 
+def _released(command: Command, released: Mapping[str, Tally]) -> Ended:
+    """Where a restore or purge stopped; the next one goes on with the files that it had begun."""
+    done, then = _some(released), f"nessie-gc {command.name}"
+    text = f"{_counts(done) or 'no step was finished'}; next: '{then}', with the options of this run"
+    return Ended(text=text, done=done, next=then)
+
+
+def _some(outcomes: Mapping[Any, Tally]) -> Mapping[str, Tally]:
+    """The outcomes that are told, if there are files."""
+    return {str(outcome): tally for outcome, tally in outcomes.items() if outcome in _WORDS and tally.files}
+
+
 def _marked(command: Command) -> bool:
     """Whether a 'gc' is through with its mark."""
     return command.name == "gc" and "mark" in command.report.phases and command.report.finished is not None
 
 
-def _done(report: GcReport, done: Mapping[Outcome, Tally]) -> str:
+def _done(report: GcReport, done: Mapping[str, Tally]) -> str:
     if report.dry_run:
         return "nothing was deleted, this was a dry run"
     if "delete" not in report.phases:
         return "nothing was deleted"
-    if not done:
-        return "no step of the deletion was finished"
+    return _counts(done) or "no step of the deletion was finished"
+
+
+def _counts(done: Mapping[str, Tally]) -> str:
     counts = ", ".join(f"{tally.files:,} {_WORDS[outcome]}" for outcome, tally in done.items())
-    return f"{counts} in the finished steps"
+    return f"{counts} in the finished steps" if counts else ""
 
 
 def _next(command: Command) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -134,6 +134,11 @@ class GcReport:
     warnings: list[str] = field(default_factory=list)
     plan: WrittenPlan | None = None
     """The plan that was written, with ``plan``; else ``None``."""
+    released: Mapping[str, Tally] | None = field(default=None, repr=False)
+    """What a restore or purge has done in the steps that it finished, in no other figure; ``None``: it is another run.
+
+    It has a report of its own, so only what is said of a run that fails shows this.
+    """
 
     def begin(self, repositories: Iterable[MarkedRepository], engine: str, at: datetime) -> None:
         """Says what a sweep is of, where it runs, and when the first of its phases began."""

@@ -87,6 +87,7 @@ class Release(Service[Run]):
                 ) as lease,
                 self._outcomes(chosen.rules, run, report) as outcomes,
             ):
+                run.report.released = report.tallies()
                 _check_workers({each.place for each in mine}, run)
                 for step in steps:
                     lease.check()
@@ -176,6 +177,7 @@ class Release(Service[Run]):
         outcomes.sync()
         undo(staying)
         store.forget_held_files(gone)
+        run.report.released = report.tallies()  # before this, the next run finds and counts them again
         store.put_held_files(staying)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nessie_gc_core.model.quarantine import HeldFile
@@ -78,6 +78,14 @@ class ReleaseReport(ShownAsText):
     def found_any(self) -> bool:
         """Whether any file was meant."""
         return bool(self.sidecars or any(getattr(self, name).files for name in ("done", *_TALLIES)))
+
+    def tallies(self) -> dict[str, Tally]:
+        """What became of files until now, by outcome."""
+        return {
+            self.verb: replace(self.done),
+            "missing": replace(self.missing),
+            "failed": replace(self.failed),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""

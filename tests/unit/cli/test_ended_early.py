@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -22,8 +24,12 @@ from nessie_gc_core.model.live_sets import LiveSetStatus, next_step
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.ending import Terminated
+from nessie_gc_core.services.quarantine.outcomes import ReleasedFiles
+from nessie_gc_core.services.quarantine.purge import PurgeService
 
 ORPHAN = "memory://warehouse/db/t/data/orphan.parquet"
+PLACE = "memory://warehouse/.held/"
+RELEASE = (*COLLECT[:4], "--files-per-step", "1")
 STATUSES = {
     LiveSetStatus.IDENTIFY_SUCCESS: "nessie-gc sweep --live-set-id ID",
     LiveSetStatus.IDENTIFY_FAILED: "run 'nessie-gc mark' for a new one",
@@ -62,6 +68,27 @@ def dies(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
 
     monkeypatch.setattr(MemoryRepository, "references", references)
     return errors
+
+
+def held(run: Run, lake: MemoryLake, files: int) -> tuple[str, ...]:
+    """Puts files in quarantine whose time is over; the arguments of the purge that takes them one by one."""
+    for number in range(1, files):
+        lake.put(f"memory://warehouse/db/t/data/orphan-{number}.parquet")
+    assert 0 == run("gc", *COLLECT, "--quarantine", PLACE, "--quarantine-for", "PT0S").exit_code
+    return "purge", *RELEASE
+
+
+def dying(name: str, *, at: int) -> tuple[type, str, Callable[..., Any]]:
+    """What ends a process instead of something of a purge that it does for that time: where, its name, and itself."""
+    owner: type = {"function": PurgeService, "begin": ReleasedFiles}.get(name) or type(store())
+    real, calls = getattr(owner, name), itertools.count(1)
+
+    def die(self: object, *arguments: object) -> Any:
+        if next(calls) == at:
+            raise KeyboardInterrupt
+        return real(self, *arguments)
+
+    return owner, name, die
 
 
 @pytest.mark.parametrize(
@@ -152,6 +179,51 @@ def test_what_deletes_less_than_a_sweep_is_run_again(
     arguments = ("remove-orphan-files", *COLLECT[:4], "--table", "db.t", "--older-than", "PT0S", "--no-age-floor")
     said = last_line(run(*arguments))
     assert "no step of the deletion was finished; next: 'nessie-gc remove-orphan-files', with the options" in said
+
+
+@pytest.mark.parametrize(
+    ("dies_in", "steps"),
+    [
+        ("function", 2),  # nothing of the second step is deleted
+        ("begin", 2),
+        ("forget_held_files", 2),  # it is deleted, and the next purge counts it
+        ("put_held_files", 3),  # its record is gone
+    ],
+)
+def test_s15_what_a_purge_deleted_counts_once_wherever_it_ends(
+    run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch, dies_in: str, steps: int
+) -> None:
+    purge = held(run, lake, 4)
+    with monkeypatch.context() as patched:
+        patched.setattr(*dying(dies_in, at=steps))
+        ended = run(*purge, "--json")
+    body = json.loads(ended.stdout)
+    done = body["done"]["purged"]["files"]
+    assert (130, "nessie-gc purge", True) == (ended.exit_code, body["next"], 0 < done < 4)
+    assert f"interrupted; {done} purged in the finished steps; next: 'nessie-gc purge', with" in body["error"]
+    assert 4 - done == json.loads(run(*purge, "--json").stdout)["purged"]["files"]
+
+
+def test_a_restoration_that_ends_early_says_what_was_restored(
+    run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held(run, lake, 3)
+    arguments = ("restore", *RELEASE, "--everything")
+    with monkeypatch.context() as patched:
+        patched.setattr(*dying("begin", at=1))
+        assert "no step was finished; next: 'nessie-gc restore', with" in last_line(run(*arguments))
+    with monkeypatch.context() as patched:
+        patched.setattr(*dying("begin", at=3))
+        assert "2 restored in the finished steps; next: 'nessie-gc restore', with" in last_line(run(*arguments))
+
+
+def test_what_could_not_be_purged_by_then_is_counted_apart(
+    run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purge = held(run, lake, 2)
+    lake.faults.deleting.update({path: "locked" for path in lake.paths() if path.startswith(PLACE)})
+    monkeypatch.setattr(*dying("begin", at=2))
+    assert {"failed": {"files": 1, "bytes": 100}} == json.loads(run(*purge, "--json").stdout)["done"]
 
 
 @pytest.mark.parametrize("status", STATUSES)

@@ -200,3 +200,9 @@ def test_what_a_run_deleted_before_it_failed_is_reclaimed(service: str, expected
     numbers = dict(outcome.numbers_of({"error": "terminated", "exit_code": 143, "done": done}))
     assert 5 == numbers["done.deleted.bytes"]
     assert expected == replace(run_of(job()), service=service, numbers=numbers).reclaimed
+
+
+def test_what_a_purge_deleted_before_it_failed_is_reclaimed() -> None:
+    done = {"purged": {"files": 2, "bytes": 5}, "failed": {"files": 1, "bytes": 9}}
+    numbers = dict(outcome.numbers_of({"error": "terminated", "exit_code": 143, "done": done}))
+    assert 5 == replace(run_of(job()), service="purge", numbers=numbers).reclaimed
