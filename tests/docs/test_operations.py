@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import runpy
+import sqlite3
 import subprocess
 import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,9 @@ def test_days_pass_in_which_garbage_goes_in_time_and_nothing_else(tmp_path: Path
     (gone,) = re.findall(rf"^(\d+) of {4 * (DAYS + 1)} files of failed writes are gone$", done.stdout, re.MULTILINE)
     assert int(gone) >= max(2, 4 * (DAYS - 3))
     assert re.search(r"^deferred .* [1-9]\d* +[1-9][\d,]*$", done.stdout, re.MULTILINE)
+    with closing(sqlite3.connect(tmp_path / "lake/nessie-gc.db")) as store:
+        garbage = dict(store.execute("SELECT table_name, SUM(garbage) FROM nessie_gc_table_days GROUP BY table_name"))
+    assert all(garbage[name] > 0 for name in ("shop.orders", "shop.customers", "logs.events", "raw.landing"))
     page = (tmp_path / "lake/page.html").read_text(encoding="utf-8")
     assert all(job in page for job in ran)
     metrics = (tmp_path / "lake/metrics.txt").read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.finding_parameters import (
     SWEEP,
     allow_option,
+    by_table_option,
     exclude_option,
     include_option,
     lease_option,
@@ -127,6 +128,7 @@ class PurgeParameters(ReleaseParameters):
     forget_missing: bool = option(
         False, section=_FILES, help="Remove the records of files that are not in quarantine any more."
     )
+    by_table: bool = by_table_option()
     allow: Sequence[str] = allow_option()
     min_depth: int | None = min_depth_option()
     strict_unknown: bool = strict_unknown_option()

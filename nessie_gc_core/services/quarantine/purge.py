@@ -12,6 +12,7 @@ from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.quarantine.by_table import FilesByTable
 from nessie_gc_core.services.quarantine.parameters import PurgeParameters
 from nessie_gc_core.services.quarantine.places import held_in
 from nessie_gc_core.services.quarantine.release import Choose, Release
@@ -61,6 +62,12 @@ class PurgeService(Release):
             return free
 
         return choose
+
+    def by_table(self, run: Run) -> FilesByTable | None:
+        """Where somebody asks for it."""
+        if not self.parameters.by_table:
+            return None
+        return FilesByTable(rules=run.choice.rules(), dry_run=self.parameters.dry_run)
 
     def function(self, run: Run) -> BatchFunction:
         """Deletes them."""

@@ -22,6 +22,7 @@ from nessie_gc_core.model.table_patterns import TablePatterns
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
 from nessie_gc_core.services.preconditions import check_executors
+from nessie_gc_core.services.quarantine.by_table import FilesByTable
 from nessie_gc_core.services.quarantine.outcomes import ReleasedFiles
 from nessie_gc_core.services.quarantine.parameters import ReleaseParameters
 from nessie_gc_core.services.quarantine.places import check_release, held_in
@@ -65,7 +66,7 @@ class Release(Service[Run]):
             ConfigurationError: a parameter is invalid, or the store remembers no quarantine.
             LeaseHeldError: another process works on a repository that they are of.
         """
-        report = ReleaseReport(verb=self.verb, dry_run=self.parameters.dry_run)
+        report = ReleaseReport(verb=self.verb, dry_run=self.parameters.dry_run, by_table=self.by_table(run))
         run.choice.check_plugins(deletes=not self.parameters.dry_run)
         self.parameters.check()
         store, now = held_in(run.store), _certain_now(run)
@@ -114,6 +115,10 @@ class Release(Service[Run]):
     def chooser(self, run: Run, report: ReleaseReport) -> Choose:
         """What says which files of a step are released, and counts the others."""
         return lambda files: files
+
+    def by_table(self, run: Run) -> FilesByTable | None:
+        """What counts files by table; ``None``: nobody wants to know."""
+        return None
 
     def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> Undo:
         """Does what must be done before files are touched; what it returns undoes that for files that stay."""

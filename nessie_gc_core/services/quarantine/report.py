@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nessie_gc_core.model.quarantine import HeldFile
 from nessie_gc_core.model.text import plural
+from nessie_gc_core.services.quarantine.by_table import FilesByTable
 from nessie_gc_core.services.report import MAX_NAMES, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
-from nessie_gc_core.services.tally import Tally
+from nessie_gc_core.services.tally import TableTally, Tally
 
 _TALLIES = ("missing", "failed", "blocked", "unmoved", "visible", "released", "waiting", "kept")
 _SHOWN = 20
@@ -56,18 +57,28 @@ class ReleaseReport(ShownAsText):
     warnings: list[str] = field(default_factory=list)
     """What else should be known."""
 
+    by_table: FilesByTable | None = field(default=None, repr=False)
+    """Counts files by table as well; ``None``: nobody wants to know."""
     named: Callable[[HeldFile, str, str | None], None] = field(default=_unnamed, repr=False, compare=False)
     """Takes every file with its outcome and the reason."""
 
     def count(self, tally: Tally, file: HeldFile, reason: str | None = None) -> None:
         """Adds a file, by name where there is a reason; a sidecar counts apart where all went well."""
-        self.named(file, next(name for name in ("done", *_TALLIES) if getattr(self, name) is tally), reason)
+        outcome = next(name for name in ("done", *_TALLIES) if getattr(self, name) is tally)
+        self.named(file, outcome, reason)
         if file.sidecar and reason is None:
             self.sidecars += tally is self.done
             return
         tally.add(1, file.size or 0)
+        if self.by_table is not None:
+            self.by_table.count(outcome, file)
         if reason is not None and len(self.failures) < MAX_NAMES:
             self.failures.append(NamedFile(file.location + file.path, reason))
+
+    @property
+    def tables(self) -> list[TableTally] | None:
+        """The same table by table, with ``by_table`` of a purge; else ``None``."""
+        return None if self.by_table is None else self.by_table.rows()
 
     @property
     def exit_code(self) -> int:
@@ -94,6 +105,7 @@ class ReleaseReport(ShownAsText):
             f"would_be_{self.verb}" if self.dry_run else self.verb: self.done.to_dict(),
             "sidecars": self.sidecars,
             **{name: getattr(self, name).to_dict() for name in _TALLIES},
+            "tables": None if self.tables is None else [table.to_dict() for table in self.tables],
             "files": [file.path for file in self.files],
             "failures": [{"path": file.path, "reason": file.reason} for file in self.failures],
             "warnings": self.warnings,
@@ -115,9 +127,19 @@ class ReleaseReport(ShownAsText):
             "kept by a veto or a reference": self.kept,
         }
         lines += [f"{plural(tally.files, 'file')} {text}" for text, tally in said.items() if tally.files]
+        lines += _table_lines(self.tables or ())
         lines += [f"  {file.path}" for file in self.files[:_SHOWN]]
         lines += [f"  {file.path}: {file.reason}" for file in self.failures[:_SHOWN]]
         more = len(self.files) + len(self.failures) - 2 * _SHOWN
         lines += [f"  and {more:,} more names with --json"] if more > 0 else []
         lines += [f"warning: {text}" for text in self.warnings]
         return "\n".join(lines)
+
+
+def _table_lines(tables: Sequence[TableTally]) -> list[str]:
+    """A line for each of the tables with the most bytes."""
+    lines = []
+    for table in tables[:_SHOWN]:
+        said = [f"{outcome.value.replace('_', ' ')}: {tally}" for outcome, tally in table.outcomes.items()]
+        lines.append(f"table {', '.join(table.tables) or table.location}: {'; '.join(said) or 'nothing to do yet'}")
+    return lines + ([f"and {len(tables) - _SHOWN:,} more tables with --json"] if len(tables) > _SHOWN else [])

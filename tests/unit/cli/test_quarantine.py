@@ -39,6 +39,8 @@ def test_a_purge_waits_for_the_end(run: Run, lake: MemoryLake) -> None:
     )
     run(*RESTORE, "--everything")
     run(*GC, "--quarantine-for", "PT0S")
+    dry = run(*PURGE, "--by-table", "--dry-run").stdout.splitlines()
+    assert ["1 file (100 bytes) would be purged", "table db.t: would delete: 1 file, 100 bytes"] == dry[:2]
     assert "1 file (100 bytes) purged\n" == run(*PURGE).stdout
     assert not any(path.startswith(PLACE) for path in lake.paths())
 
