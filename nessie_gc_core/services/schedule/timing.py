@@ -73,8 +73,9 @@ class Cron:
         self.text = f"{self._expression} ({said[0].lower()}{said[1:]}, {zone})"
 
     def after(self, instant: datetime) -> datetime:
-        """The next one."""
-        return next(CronSim(self._expression, instant.astimezone(self._zone))).astimezone(UTC)
+        """The next one; a time that comes twice is due at the first, also when the second is about to come."""
+        found = CronSim(self._expression, instant.astimezone(self._zone))
+        return next(due for local in found if (due := local.astimezone(UTC)) > instant)
 
 
 class Interval:

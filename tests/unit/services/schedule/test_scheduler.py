@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -371,6 +371,29 @@ def test_a_clock_that_was_a_year_ahead_makes_no_job_wait_for_a_year(bench: Bench
     right.run_due()
     bench.clock.pass_(hours=1)
     assert [MIDNIGHT + HOUR] == [run.occasion.due for run in right.run_due()]
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "evening"),
+    [
+        ("30 2 * * *", "Europe/Berlin", "2026-10-24 20:00"),
+        ("30 1 * * *", "America/New_York", "2026-11-01 00:00"),
+        ("45 23 * * *", "Africa/Cairo", "2026-10-29 14:00"),
+        ("30 2 * * *", "Europe/Berlin", "2026-03-28 20:00"),
+    ],
+)
+def test_in_the_night_in_which_clocks_change_a_nightly_job_runs_once(
+    bench: Bench, cron: str, zone: str, evening: str
+) -> None:
+    bench.clock.now = datetime.fromisoformat(evening).replace(tzinfo=UTC)
+    bench.runner.on_start = lambda: bench.clock.pass_(minutes=2)
+    scheduler = bench.scheduler({"nightly": {"cron": cron}}, time_zone=zone)
+    scheduler.elapsed = lambda: bench.clock().timestamp()  # so that it looks after clocks, too
+    scheduler.define()
+    for _ in range(12 * 60 // 5):
+        bench.clock.pass_(minutes=5)
+        scheduler.run_due()
+    assert 1 == len(bench.runs())
 
 
 def test_a_job_whose_timing_changed_is_due_as_it_says_now(bench: Bench) -> None:

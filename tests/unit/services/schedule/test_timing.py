@@ -47,6 +47,14 @@ def test_a_time_that_comes_twice_is_due_once() -> None:
     timing = Cron("30 2 * * *", BERLIN)
     first = timing.after(utc("2026-10-24 12:00"))
     assert (utc("2026-10-25 00:30"), utc("2026-10-26 01:30")) == (first, timing.after(first))
+    assert utc("2026-10-26 01:30") == timing.after(utc("2026-10-25 01:05"))  # before its time comes the second time
+
+
+@pytest.mark.parametrize(("expression", "due"), [("*/30 2 * * *", "01:00"), ("15 * * * *", "00:15")])
+def test_a_time_that_comes_twice_is_due_twice_if_its_hour_or_minute_is_a_wildcard(expression: str, due: str) -> None:
+    timing = Cron(expression, BERLIN)
+    assert utc(f"2026-10-25 {due}") == timing.after(utc(f"2026-10-25 {due}") - timedelta(minutes=30))
+    assert utc("2026-10-25 01:30" if "/" in expression else "2026-10-25 01:15") == timing.after(utc("2026-10-25 01:05"))
 
 
 @pytest.mark.parametrize(
