@@ -1,4 +1,4 @@
-"""Timings in the nights in which clocks change: none goes back, and a night has one run."""
+"""Timings in the nights in which clocks change: none goes back, a night has one run, and it is quiet by the clock."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
 
+from nessie_gc_core.services.schedule.quiet import QuietHours
 from nessie_gc_core.services.schedule.timing import Cron
 
 ZONES = (
@@ -68,3 +69,24 @@ def test_a_daily_job_is_due_once_in_a_night_whenever_it_is_asked(night: tuple[Cr
         assert 22 * HOUR <= due - before <= 26 * HOUR
         before = due
     assert (due, True) == (timing.after(instant), 22 * HOUR <= due - before <= 26 * HOUR)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> tuple[QuietHours, datetime]:
+    """Quiet hours whose ends are near the time at which clocks change, and an instant."""
+    zone = ZoneInfo(draw(st.sampled_from(ZONES)))
+    change, near = draw(st.sampled_from(changes(zone))) + HOUR, st.timedeltas(-1.5 * HOUR, 1.5 * HOUR)
+    begin, end = ((change + draw(near)).astimezone(zone) for _ in range(2))
+    return QuietHours.read(f"{begin:%H:%M}-{end:%H:%M}", zone), change + draw(near)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(windows())
+def test_it_is_quiet_whenever_the_clock_shows_a_time_of_quiet_hours(case: tuple[QuietHours, datetime]) -> None:
+    window, instant = case
+    shown, end = instant.astimezone(window.zone).time(), window.end_of(instant)
+    goes_over_midnight = window.begin >= window.end
+    after_begin, before_end = window.begin <= shown, shown < window.end
+    if (after_begin or before_end) if goes_over_midnight else (after_begin and before_end):
+        assert end is not None
+    assert end is None or end > instant

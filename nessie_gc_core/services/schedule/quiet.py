@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from nessie_gc_core.errors import ConfigurationError
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WINDOW = re.compile(r"(?:(?P<first>[A-Za-z]{3})(?:-(?P<last>[A-Za-z]{3}))? )?(?P<begin>\d\d:\d\d)-(?P<end>\d\d:\d\d)")
 _DAY = timedelta(days=1)
+_MINUTE = timedelta(minutes=1)
 _ALWAYS = timedelta(days=22)
 """If it is quiet for so long, it always is: in a week in which clocks change, a free time may not exist."""
 
@@ -30,7 +31,7 @@ class QuietHours:
 
     @classmethod
     def read(cls, text: str, zone: tzinfo) -> QuietHours:
-        """Reads ``Mon-Fri 08:00-18:00``, ``Sun 22:00-06:00`` or, forevery day, ``08:00-18:00``.
+        """Reads ``Mon-Fri 08:00-18:00``, ``Sun 22:00-06:00`` or, for every day, ``08:00-18:00``.
 
         Raises:
             ConfigurationError: it is none of these.
@@ -53,12 +54,21 @@ class QuietHours:
         for day in (local.date() - _DAY, local.date()):
             if day.weekday() not in self.days:
                 continue
-            begins = datetime.combine(day, self.begin, self.zone).astimezone(UTC)
             last_day = day if self.end > self.begin else day + _DAY
-            ends = datetime.combine(last_day, self.end, self.zone).astimezone(UTC)
-            if begins <= instant < ends:
+            ends = self._instant(last_day, self.end, fold=1)
+            if self._instant(day, self.begin, fold=0) <= instant < ends:
                 return ends
         return None
+
+    def _instant(self, day: date, time: time, *, fold: int) -> datetime:
+        """When the clock shows a time; if it never does, because clocks go forward, when they have.
+
+        Of a time that comes twice, a window begins at the first and ends at the second, so that it is quiet for longer.
+        """
+        local = datetime.combine(day, time.replace(fold=fold), self.zone)
+        while local != local.astimezone(UTC).astimezone(self.zone):
+            local += _MINUTE
+        return local.astimezone(UTC)
 
 
 def quiet_until(windows: Sequence[QuietHours], instant: datetime) -> datetime | None:

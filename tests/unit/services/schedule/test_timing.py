@@ -120,6 +120,38 @@ def test_quiet_hours_end_by_the_clock_of_their_zone(window: str, at: str, ends: 
     assert (None if ends is None else utc(ends)) == QuietHours.read(window, BERLIN).end_of(utc(at))
 
 
+@pytest.mark.parametrize(
+    ("window", "at", "ends"),
+    [
+        ("22:00-02:30", "2026-10-25 00:20", "2026-10-25 01:30"),
+        ("22:00-02:30", "2026-10-25 00:40", "2026-10-25 01:30"),
+        ("22:00-02:30", "2026-10-25 01:30", None),
+        ("02:30-02:45", "2026-10-25 00:29", None),
+        ("02:30-02:45", "2026-10-25 00:35", "2026-10-25 01:45"),
+        ("02:30-02:45", "2026-10-25 01:35", "2026-10-25 01:45"),
+        ("02:30-02:45", "2026-10-25 01:45", None),
+    ],
+)
+def test_quiet_hours_with_a_time_that_comes_twice_end_at_the_second(window: str, at: str, ends: str | None) -> None:
+    assert (None if ends is None else utc(ends)) == QuietHours.read(window, BERLIN).end_of(utc(at))
+
+
+@pytest.mark.parametrize(
+    ("window", "at", "ends"),
+    [
+        ("22:00-02:30", "2026-03-29 00:59", "2026-03-29 01:00"),
+        ("22:00-02:30", "2026-03-29 01:00", None),
+        ("02:30-04:00", "2026-03-29 00:59", None),
+        ("02:30-04:00", "2026-03-29 01:00", "2026-03-29 02:00"),
+        ("02:15-02:45", "2026-03-29 01:00", None),
+    ],
+)
+def test_a_time_of_quiet_hours_that_does_not_exist_is_when_clocks_went_forward(
+    window: str, at: str, ends: str | None
+) -> None:
+    assert (None if ends is None else utc(ends)) == QuietHours.read(window, BERLIN).end_of(utc(at))
+
+
 def test_windows_that_follow_each_other_are_one() -> None:
     windows = [QuietHours.read(text, BERLIN) for text in ("08:00-12:00", "12:00-18:00")]
     assert utc("2026-03-02 17:00") == quiet_until(windows, utc("2026-03-02 08:00"))
