@@ -91,10 +91,10 @@ class InProcessRunner:
     def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
         """Starts the thread of a run."""
 
-        def begin(service: str, leased: float, more: Mapping[str, str], /) -> Work:
+        def begin(service: str, leased: float, more: Mapping[str, str | bool], /) -> Work:
             return _Thread(self, job, service, leased, more)
 
-        return begun(job, leased, begin, self._succeeded)
+        return begun(job, run, leased, begin, self._succeeded)
 
     def service(self, name: str) -> AnyService:
         """A service by the name of its command.
@@ -104,7 +104,7 @@ class InProcessRunner:
         """
         return PruneService if name == PruneService.name else self.plugins.services.named(name)
 
-    def given(self, job: JobDefinition, service: AnyService, more: Mapping[str, str]) -> Given:
+    def given(self, job: JobDefinition, service: AnyService, more: Mapping[str, str | bool]) -> Given:
         """What a job gives to a service, in the file and in the environment, and more parameters that a runner has.
 
         Raises:
@@ -180,7 +180,7 @@ class _Thread:
     """A run that goes on in a thread."""
 
     def __init__(
-        self, by: InProcessRunner, job: JobDefinition, service: str, leased: float, more: Mapping[str, str]
+        self, by: InProcessRunner, job: JobDefinition, service: str, leased: float, more: Mapping[str, str | bool]
     ) -> None:
         self._more = more
         self._by, self._job, self._service, self._leased = by, job, service, leased

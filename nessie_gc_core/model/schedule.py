@@ -56,6 +56,8 @@ class Occasion:
     """Which attempt it is, from 1."""
     by_hand: bool = False
     """Whether somebody asked for it, instead of the timing."""
+    begun: bool = False
+    """Whether an earlier run for it has begun its work, so that this one goes on with that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,13 @@ class RunTests(ScheduleFixtures):
     @demands("start_run: false, and nothing is changed, unless the job is there, free, and due for this occasion.")
     @pytest.mark.parametrize(
         "other",
-        [occasion(1), occasion(0, attempt=2), occasion(0, by_hand=True), replace(occasion(), starts=NOON)],
+        [
+            occasion(1),
+            occasion(0, attempt=2),
+            occasion(0, by_hand=True),
+            occasion(0, begun=True),
+            replace(occasion(), starts=NOON),
+        ],
         ids=str,
     )
     def test_a_run_for_another_occasion_does_not_start(

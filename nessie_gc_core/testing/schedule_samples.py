@@ -23,10 +23,10 @@ MOMENT = timedelta(milliseconds=200)
 LONG = timedelta(hours=10)
 
 
-def occasion(hours: int = 0, *, attempt: int = 1, by_hand: bool = False) -> Occasion:
+def occasion(hours: int = 0, *, attempt: int = 1, by_hand: bool = False, begun: bool = False) -> Occasion:
     """One that is due some hours after noon, and starts a minute later."""
     due = NOON + hours * HOUR
-    return Occasion(due=due, starts=due + timedelta(minutes=1), attempt=attempt, by_hand=by_hand)
+    return Occasion(due=due, starts=due + timedelta(minutes=1), attempt=attempt, by_hand=by_hand, begun=begun)
 
 
 def job(name: str = "nightly", hours: int | None = 0, *, definition: str = "0123") -> ScheduledJob:

@@ -23,7 +23,8 @@ def trigger(store: ScheduleStore, definition: ScheduleDefinition, name: str, *, 
         job = _known(store, definition, name, at)
         if job.paused:
             raise ConfigurationError(f"the job {name!r} is paused; resume it first: nessie-gc schedule resume {name}")
-        now = Occasion(due=at, starts=at, by_hand=True)
+        begun = job.next is not None and job.next.begun
+        now = Occasion(due=at, starts=at, by_hand=True, begun=begun)
         if store.set_next(definition.name, name, seen=job.next, then=now):
             return
     raise StoreError(f"the job {name!r} cannot be triggered, because schedulers change it all the time; try again")

@@ -14,12 +14,12 @@ from datetime import timedelta
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, TableBytes
+from nessie_gc_core.model.schedule import RESUMED, JobRun, Occasion, RunStatus, TableBytes
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed
 from nessie_gc_core.services.ending import TERMINATED
 from nessie_gc_core.services.schedule.definition import JobDefinition
-from nessie_gc_core.services.schedule.outcome import Ended, Outcome, Work
+from nessie_gc_core.services.schedule.outcome import Ended, Outcome, Work, body_of
 from nessie_gc_core.services.schedule.running import Runner
 from nessie_gc_core.services.schedule.tables import tables_of
 
@@ -248,24 +248,35 @@ def retry_of(job: JobDefinition, run: JobRun) -> Occasion | None:
 
     What was stopped with its scheduler begins again at once, which does not count as another attempt; what was
     interrupted in another way is an attempt. A failure is repeated after a pause that doubles with each attempt, unless
-    the configuration is wrong.
+    the configuration is wrong, or nothing is left to go on with.
     """
     assert run.ended is not None
     attempt, retries = run.occasion.attempt, job.settings.retries
     if run.status is RunStatus.INTERRUPTED:
         if run.error == STOPPED:
-            return replace(run.occasion, starts=run.ended)
+            return replace(run.occasion, starts=run.ended, begun=True)
         again = attempt < max(MOST_LOST, retries + 1)
-        return replace(run.occasion, starts=run.ended, attempt=attempt + 1) if again else None
-    if run.status not in (RunStatus.FAILED, RunStatus.TIMED_OUT) or attempt > retries or _is_refused(run):
+        return replace(run.occasion, starts=run.ended, attempt=attempt + 1, begun=True) if again else None
+    if run.status not in (RunStatus.FAILED, RunStatus.TIMED_OUT) or attempt > retries:
+        return None
+    if _is_refused(run) or _is_over(run):
         return None
     pause = min(job.settings.retry_after * 2 ** min(attempt - 1, 20), LONGEST_PAUSE)
-    return replace(run.occasion, starts=run.ended + pause, attempt=attempt + 1)
+    return replace(run.occasion, starts=run.ended + pause, attempt=attempt + 1, begun=True)
 
 
 def _is_refused(run: JobRun) -> bool:
     """Whether the configuration was wrong, so that another attempt does not make it right."""
     return run.exit_code == ConfigurationError.exit_code
+
+
+def _is_over(run: JobRun) -> bool:
+    """Whether it was a sweep that came to its end, so that another one of the same live set would be refused.
+
+    What it could not delete is unreferenced for the next one, too.
+    """
+    body = body_of(run.report)
+    return run.service == RESUMED and bool(body) and "error" not in body and body.get("dry_run") is False
 
 
 def _named(run: JobRun) -> str:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from nessie_gc_core.config.file import ConfigFile, digest_of
 from nessie_gc_core.config.job_digest import JobDigests
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.options import ConnectorOptions, option, options, secret
 from nessie_gc_core.model.schedule import WENT_WRONG, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.schedule.due import Trigger
 from nessie_gc_core.services.schedule.quiet import QuietHours, quiet_until
 from nessie_gc_core.services.schedule.timing import Cron, Interval, Timing, jittered
 
+RESUME = "resume"
+"""The parameter of a service that goes on with what an earlier run of it has begun."""
 _NO_TIME = timedelta(0)
 _LONGEST = 10 * 366 * 86_400
 """The most seconds of any time: ten years."""
@@ -128,6 +131,8 @@ class JobDefinition:
     """Of all that decides what its runs do."""
     lease: timedelta
     """For how long a run has it, each time."""
+    resumes: bool = False
+    """Whether its service is told if an earlier run for the same occasion has begun, and the file does not say it."""
 
     def after(self, instant: datetime) -> Occasion:
         """The first occasion that is due later than an instant."""
@@ -208,7 +213,10 @@ class ScheduleDefinition:
         for name, job in jobs.items():
             with _telling(f"{file.name}: [schedule.jobs.{name}]"):
                 found = _job(name, job, settings, zone, digest=digests.digest(file, name) or "")
-            read[name] = replace(found, service=services.get(found.service, found.service))
+                service = services.get(found.service, found.service)
+                is_said = RESUME in file.of_job(name).options
+                resumes = not is_said and _has_parameter(digests.registry, service, RESUME)
+                read[name] = replace(found, service=service, resumes=resumes)
         return cls(settings=settings, jobs=read)
 
     def has(self, scheduled: ScheduledJob) -> bool:
@@ -261,6 +269,14 @@ def _job(
         digest=digest,
         lease=schedule.lease,
     )
+
+
+def _has_parameter(registry: PluginRegistry, service: str, name: str) -> bool:
+    try:
+        parameters = registry.services.named(service).Parameters
+    except PluginError:
+        return False  # a run of it says what is wrong
+    return name in {field.name for field in fields(parameters)}
 
 
 def _timing(settings: JobSettings, zone: ZoneInfo) -> Timing:

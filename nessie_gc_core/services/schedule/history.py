@@ -85,4 +85,5 @@ def _plain_occasion(occasion: Occasion) -> dict[str, Any]:
         "starts": occasion.starts.isoformat(),
         "attempt": occasion.attempt,
         "by_hand": occasion.by_hand,
+        "begun": occasion.begun,
     }

@@ -16,7 +16,7 @@ from typing import IO, Protocol
 from nessie_gc_core.config.environment import DIGEST_VARIABLE, JOB_VARIABLE, LEASE_VARIABLE
 from nessie_gc_core.model.program import own_command
 from nessie_gc_core.model.schedule import JobRun
-from nessie_gc_core.services.schedule.definition import JobDefinition
+from nessie_gc_core.services.schedule.definition import RESUME, JobDefinition
 from nessie_gc_core.services.schedule.due import HEALTH, WhenDue
 from nessie_gc_core.services.schedule.outcome import Outcome, Work
 
@@ -35,7 +35,7 @@ class Runner(Protocol):
 class Begin(Protocol):
     """Begins a service in the way of a runner."""
 
-    def __call__(self, service: str, leased: float, more: Mapping[str, str], /) -> Work:
+    def __call__(self, service: str, leased: float, more: Mapping[str, str | bool], /) -> Work:
         """Begins one that has had its lease since a moment, with more parameters than those of its job."""
 
 
@@ -50,21 +50,25 @@ class LastSuccess(Protocol):
         """
 
 
-def begun(job: JobDefinition, leased: float, begin: Begin, succeeded: LastSuccess) -> Work:
+def begun(job: JobDefinition, run: JobRun, leased: float, begin: Begin, succeeded: LastSuccess) -> Work:
     """A run of a job: of its service, or first of ``health`` if that decides.
+
+    A service that refuses what an earlier run has begun is told to go on with it.
 
     Args:
         job: the job.
+        run: the run.
         leased: since when it has its lease, by the clock of elapsed seconds.
         begin: begins a service.
         succeeded: knows when a job succeeded last; one that never did needs no commits to run.
     """
     trigger = job.trigger
+    more: dict[str, str | bool] = {RESUME: True} if job.resumes and run.occasion.begun else {}
     last = None if trigger is None or trigger.commits is None else succeeded(job.name)
     if trigger is None or (trigger.commits is not None and last is None):
-        return begin(job.service, leased, {})
+        return begin(job.service, leased, more)
     look = begin(HEALTH, leased, trigger.parameters(last))
-    return WhenDue(trigger, look, lambda since: begin(job.service, since, {}), leased)
+    return WhenDue(trigger, look, lambda since: begin(job.service, since, more), leased)
 
 
 class ProcessRunner:
@@ -95,12 +99,17 @@ class ProcessRunner:
         """Starts the process; its standard input is a pipe on which the scheduler says how long it has its job."""
         variables = {**self._variables, JOB_VARIABLE: job.name, DIGEST_VARIABLE: job.digest}
 
-        def begin(service: str, leased: float, more: Mapping[str, str], /) -> Work:
-            options = [f"--{name.replace('_', '-')}={value}" for name, value in more.items()]
-            command = [*self._command, service, "--config", str(self._file), "--json", *options]
+        def begin(service: str, leased: float, more: Mapping[str, str | bool], /) -> Work:
+            command = [*self._command, service, "--config", str(self._file), "--json", *_options(more)]
             return _Process(command, {**variables, LEASE_VARIABLE: f"{job.lease.total_seconds()} {leased}"})
 
-        return begun(job, leased, begin, self._succeeded)
+        return begun(job, run, leased, begin, self._succeeded)
+
+
+def _options(more: Mapping[str, str | bool]) -> list[str]:
+    """Parameters as a command has them; one that is true is a flag."""
+    flags = {f"--{name.replace('_', '-')}": value for name, value in more.items()}
+    return [flag if value is True else f"{flag}={value}" for flag, value in flags.items()]
 
 
 class _Process:

@@ -111,6 +111,30 @@ def test_runs_of_earlier_releases_are_counted_on_their_day(url, engine):
     assert started[::-1] == found
 
 
+@pytest.mark.parametrize(
+    ("job", "begun"),
+    [
+        ("attempt = 2, by_hand = 1, due = 5, last = 4", True),
+        ("attempt = 1, by_hand = 0, due = 5, last = 5", True),
+        ("attempt = 1, by_hand = 0, due = 5, last = 4", False),
+        ("attempt = 1, by_hand = 0, due = 5, last = NULL", False),
+        ("attempt = 1, by_hand = 1, due = 5, last = 6", False),
+    ],
+)
+def test_jobs_of_an_earlier_release_that_are_to_be_repeated_go_on_with_what_was_begun(tmp_path, job, begun):
+    url = f"sqlite:///{tmp_path / 'old.db'}"
+    engine = engine_of(url)
+    make_version_5(engine)
+    fill(engine)
+    run(engine, f"UPDATE nessie_gc_jobs SET outcome = NULL, {job}")
+    with JdbcScheduleStore.from_options({"url": url, "schema": "CREATE_IF_NOT_EXISTS"}) as store:
+        store.renew_run("s", uuid4(), lease=timedelta(hours=1))
+    with engine.connect() as connection:
+        found = connection.execute(sqlalchemy.text("SELECT begun FROM nessie_gc_jobs")).scalars()
+        assert [begun] == [bool(each) for each in found]
+    engine.dispose()
+
+
 def deleted(name, size):
     return json.dumps({name: {"deleted": {"files": 1, "bytes": size}}, "exit_code": 1})
 

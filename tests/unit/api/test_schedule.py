@@ -18,7 +18,7 @@ from nessie_gc_memory import MemoryFileDeleter, MemoryLake, put
 
 from nessie_gc_core import Schedule
 from nessie_gc_core.api.in_process import _Thread
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.times import elapsed_seconds, utc_now
 from nessie_gc_core.services.gc import GcService
@@ -224,6 +224,58 @@ def test_a_sweep_that_was_interrupted_goes_on_if_its_job_says_so(
             assert said in (run.error or "")
             schedule.trigger("sweep")
     assert bool(again) is bool(DEAD & set(lake.paths()))
+
+
+SWEEPS = """
+[schedule.jobs.mark]
+service = "mark"
+every = "P1D"
+options = { write-live-set-id-to = "id" }
+
+[schedule.jobs.sweep]
+service = "sweep"
+every = "P1D"
+retries = 1
+options = { read-live-set-id-from = "id" }
+"""
+
+
+@pytest.mark.parametrize("how", ["a stop", "a failure"])
+def test_s15_a_sweep_that_did_not_come_to_its_end_is_resumed(
+    lake: MemoryLake,
+    clock: Clock,
+    home: Path,
+    on_first_deletion: list[Callable[[], object]],
+    asked: threading.Event,
+    *,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+) -> None:
+    errors = [StoreError("the database is away")]
+
+    def fail_once(*_: object) -> None:
+        if errors:
+            raise errors.pop()
+
+    (home / "nessie-gc.toml").write_text(JOBS.partition("[schedule.jobs")[0] + SWEEPS)
+    with Schedule.from_toml(clock=clock) as schedule:
+        schedule.run_once()
+        clock.pass_(days=1)
+        if how == "a stop":
+            on_first_deletion += [asked.wait, schedule.stop]
+        else:
+            monkeypatch.setattr("nessie_gc_core.services.sweep.look_for_tagged", fail_once)
+        broken = schedule.run_once()[-1]
+        assert ("sweep", False) == (broken.job, broken.occasion.begun)
+        assert DEAD & set(lake.paths())
+        clock.pass_(minutes=5)
+        (again,) = schedule.run_once()
+        assert (RunStatus.SUCCEEDED, True, broken.occasion.due) == (
+            again.status,
+            again.occasion.begun,
+            again.occasion.due,
+        )
+    assert not DEAD & set(lake.paths())
 
 
 def test_s15_a_process_that_was_suspended_for_longer_than_the_lease_deletes_nothing_more(

@@ -51,18 +51,23 @@ def job_row(schedule: str, job: ScheduledJob, run: str | None) -> dict[str, Any]
 def next_of(occasion: Occasion | None) -> dict[str, int | None]:
     """The columns of an occasion."""
     if occasion is None:
-        return dict.fromkeys(("due", "starts", "attempt", "by_hand"))
+        return {**dict.fromkeys(("due", "starts", "attempt", "by_hand")), "begun": 0}
     return {
         "due": to_micros(occasion.due),
         "starts": to_micros(occasion.starts),
         "attempt": occasion.attempt,
         "by_hand": int(occasion.by_hand),
+        "begun": int(occasion.begun),
     }
 
 
 def _occasion(row: Row[Any]) -> Occasion:
     return Occasion(
-        due=from_micros(row.due), starts=from_micros(row.starts), attempt=row.attempt, by_hand=bool(row.by_hand)
+        due=from_micros(row.due),
+        starts=from_micros(row.starts),
+        attempt=row.attempt,
+        by_hand=bool(row.by_hand),
+        begun=bool(row.begun),
     )
 
 

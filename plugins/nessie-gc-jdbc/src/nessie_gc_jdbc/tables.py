@@ -83,9 +83,10 @@ def _required(name: str) -> Column[str]:
 
 
 def _occasion(*, nullable: bool) -> tuple[Column[int], ...]:
-    """For when a job is due; all of it is null where it never is."""
+    """For when a job is due; where it never is, all of it is null that was there from the beginning."""
     times = (Column(name, BigInteger, nullable=nullable) for name in ("due", "starts"))
-    return (*times, Column("attempt", Integer, nullable=nullable), Column("by_hand", SmallInteger, nullable=nullable))
+    numbers = Column("attempt", Integer, nullable=nullable), Column("by_hand", SmallInteger, nullable=nullable)
+    return (*times, *numbers, Column("begun", SmallInteger, nullable=False))
 
 
 schema_version = _table(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +18,7 @@ from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.services.schedule.conduct import Patience
 from nessie_gc_core.services.schedule.outcome import Outcome
+from nessie_gc_core.services.schedule.running import ProcessRunner
 
 from .conftest import FAILED, MIDNIGHT, Bench, FakeWork
 
@@ -120,6 +123,45 @@ def test_a_run_whose_lease_is_lost_is_killed_at_once(bench: Bench, monkeypatch: 
     bench.runner.ignores_requests = True
     run = run_once(bench, None, step=0.1)
     assert (RunStatus.INTERRUPTED, "its lease was lost", -9) == (run.status, run.error, run.exit_code)
+
+
+SAYS_HOW_IT_WAS_CALLED = """
+import json, sys
+print(json.dumps({"error": "called: " + " ".join(sys.argv[1:])}))
+sys.exit(1)
+"""
+OVER = Outcome(exit_code=1, report='{"dry_run": false, "failed": {"files": 2}}')
+"""Of a sweep that could not delete everything."""
+
+
+@pytest.mark.parametrize(
+    ("outcome", "job", "attempt"),
+    [
+        (FAILED, {"service": "sweep"}, 2),
+        (OVER, {"service": "gc"}, 2),
+        (Outcome(exit_code=1, report='{"dry_run": true, "unknown": {"s3://b/": "x"}}'), {"service": "sweep"}, 2),
+        (OVER, {"service": "sweep"}, 1),
+    ],
+)
+def test_a_sweep_that_came_to_its_end_is_not_tried_again(
+    bench: Bench, outcome: Outcome, job: dict[str, object], attempt: int
+) -> None:
+    run_once(bench, outcome, job={"retries": 1, **job})
+    next_ = bench.job().next
+    assert next_ is not None
+    assert (attempt, attempt > 1) == (next_.attempt, next_.begun)
+
+
+def test_the_process_of_a_sweep_that_begins_again_is_told_to_resume(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily", "service": "sweep", "retries": 1}})
+    scheduler.runner = ProcessRunner(Path("x.toml"), command=(sys.executable, "-c", SAYS_HOW_IT_WAS_CALLED))
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    (first,) = scheduler.run_due()
+    bench.clock.pass_(minutes=5)
+    (second,) = scheduler.run_due()
+    called = "called: sweep --config x.toml --json"
+    assert [called, f"{called} --resume"] == [first.error, second.error]
 
 
 @pytest.mark.parametrize("exit_code", [143, -15, -9])

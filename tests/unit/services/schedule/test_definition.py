@@ -67,6 +67,20 @@ def test_the_definition_of_a_job_differs_if_it_is_due_at_other_times(change: str
 
 
 @pytest.mark.parametrize(
+    ("job", "resumes"),
+    [
+        ('service = "sweep"', True),
+        ('service = "expire"', True),
+        ('service = "sweep"\noptions = { resume = false }', False),
+        ('service = "gc"', False),
+        ('service = "gone"', False),
+    ],
+)
+def test_a_service_that_can_resume_does_unless_the_file_says_otherwise(job: str, resumes: bool) -> None:
+    assert resumes is read(f'[schedule.jobs.a]\nevery = "P1D"\n{job}').jobs["a"].resumes
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "x.toml has no job; write a table"),

@@ -345,6 +345,17 @@ def test_a_job_that_is_triggered_runs_now_and_again_when_it_is_due(bench: Bench)
 
 
 # ---- clocks ---------------------------------------------------------------------------------------------
+def test_a_job_that_is_triggered_goes_on_with_what_an_earlier_run_has_begun(bench: Bench) -> None:
+    bench.runner.outcomes["nightly"] = [FAILED]
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily", "retries": 1, "retry-after": "PT5H"}})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    scheduler.run_due()
+    trigger(bench.store, scheduler.definition, "nightly", at=bench.clock())
+    (run,) = scheduler.run_due()
+    assert (True, True, 1) == (run.occasion.by_hand, run.occasion.begun, run.occasion.attempt)
+
+
 def test_a_clock_that_goes_back_runs_nothing_twice(bench: Bench) -> None:
     scheduler = bench.scheduler(HOURLY)
     scheduler.define()

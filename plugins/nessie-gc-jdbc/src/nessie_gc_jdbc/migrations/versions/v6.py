@@ -1,4 +1,4 @@
-"""Version 6: what is summed of runs by day, and what runs say of tables."""
+"""Version 6: what is summed of runs by day, what runs say of tables, and which occasions are repeated."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Row,
+    SmallInteger,
     Table,
     Text,
+    and_,
     bindparam,
     inspect,
+    or_,
     select,
     text,
     update,
@@ -30,7 +33,7 @@ from sqlalchemy.types import TypeEngine
 revision = "6"
 down_revision = "5"
 
-_RUNS = "nessie_gc_job_runs"
+_JOBS, _RUNS = "nessie_gc_jobs", "nessie_gc_job_runs"
 _INDEXES = {
     "days": ["schedule_key", "day", "status", "reclaimed"],
     "jobs": ["job_digest", "run_key"],
@@ -50,16 +53,16 @@ _BATCH_REPORTS = 20
 def upgrade() -> None:
     """Adds columns, fills them, and then what is found by them; creates what is missing."""
     connection = op.get_bind()
-    known = {column["name"] for column in inspect(connection).get_columns(_RUNS)}
+    _add(connection, _JOBS, _repeated())
+    _add(connection, _RUNS, _repeated())
+    _fill_repeated(connection)
     columns: list[Column[Any]] = [
         Column("schedule_key", _key_type(), nullable=False, server_default=text("''")),
         Column("job_digest", _key_type(), nullable=False, server_default=text("''")),
         Column("day", Integer, nullable=False, server_default=text("0")),
         Column("reclaimed", BigInteger, nullable=False, server_default=text("0")),
     ]
-    for column in columns:
-        if column.name not in known:
-            op.add_column(_RUNS, column)
+    _add(connection, _RUNS, columns)
     _fill(connection)
     indexes = {index["name"] for index in inspect(connection).get_indexes(_RUNS)}
     for name, of in _INDEXES.items():
@@ -78,6 +81,25 @@ def upgrade() -> None:
         mysql_engine="InnoDB",
         mysql_charset="utf8mb4",
     )
+
+
+def _repeated() -> list[Column[Any]]:
+    """What is known of occasions that were begun."""
+    return [Column("begun", SmallInteger, nullable=False, server_default=text("0"))]
+
+
+def _add(connection: Connection, table: str, columns: list[Column[Any]]) -> None:
+    known = {column["name"] for column in inspect(connection).get_columns(table)}
+    for column in columns:
+        if column.name not in known:
+            op.add_column(table, column)
+
+
+def _fill_repeated(connection: Connection) -> None:
+    """A job goes on with what was begun if it is due for another attempt, or for what it was due for last."""
+    jobs = Table(_JOBS, MetaData(), autoload_with=connection)
+    is_repeated = or_(jobs.c.attempt > 1, and_(jobs.c.by_hand == 0, jobs.c.due <= jobs.c.last))
+    connection.execute(update(jobs).where(is_repeated).values(begun=1))
 
 
 def _fill(connection: Connection) -> None:
