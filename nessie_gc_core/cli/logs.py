@@ -15,13 +15,15 @@ from rich.console import Console
 from rich.highlighter import NullHighlighter
 from rich.logging import RichHandler
 
-from nessie_gc_core.config.environment import JOB_VARIABLE
+from nessie_gc_core.config.environment import ATTEMPT_VARIABLE, JOB_VARIABLE, RUN_VARIABLE
 from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.model.text import json_text, shown
 from nessie_gc_core.services.report import GcReport
 
 LIBRARIES = ("py4j", "urllib3", "botocore", "boto3", "s3fs", "fsspec", "pyiceberg", "asyncio", "sqlalchemy", "alembic")
 """Loggers of libraries, which say nothing below a warning."""
+_FIELDS = {"job": JOB_VARIABLE, "run": RUN_VARIABLE, "attempt": ATTEMPT_VARIABLE}
+"""What lines of a scheduled run say of it, and the variables in which its process finds this."""
 
 
 def standard_error() -> Console:
@@ -36,9 +38,11 @@ class _LiveSetId(logging.Filter):
         super().__init__()
         self._report = report
         self._job = os.environ.get(JOB_VARIABLE)
+        self._fields = {name: os.environ[variable] for name, variable in _FIELDS.items() if variable in os.environ}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.job = self._job
+        for name, value in self._fields.items():
+            setattr(record, name, int(value) if name == "attempt" else value)
         record.live_set = live_set = self._report.live_set_id or "-"
         record.of = live_set if self._job is None else f"{shown(self._job)} {live_set}"
         return True
@@ -103,19 +107,20 @@ class _JsonFormatter(_ShownFormatter):
     """Formats records as JSON objects, one on each line.
 
     Their keys are ``time`` (ISO 8601, UTC), ``level``, ``logger``, ``live_set``, ``message`` and, where they apply,
-    ``job`` (of a scheduled run) and ``traceback``.
+    ``job``, ``run``, ``attempt`` and ``status`` (of a scheduled run), and ``traceback``.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        body: dict[str, str] = {
+        body: dict[str, str | int] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
             "level": record.levelname,
             "logger": record.name,
             "live_set": str(getattr(record, "live_set", "-")),
             "message": with_flags(record.getMessage()),
         }
-        if (job := getattr(record, "job", None)) is not None:
-            body["job"] = job
+        body.update(
+            {name: value for name in (*_FIELDS, "status") if (value := getattr(record, name, None)) is not None}
+        )
         if record.exc_info:
             body["traceback"] = self.formatException(record.exc_info)
         return json_text(body)

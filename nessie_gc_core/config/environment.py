@@ -18,9 +18,16 @@ DIGEST_VARIABLE = "NESSIE_GC_SCHEDULED_DIGEST"
 """Set with it: what the scheduler has read of the job, as a digest."""
 LEASE_VARIABLE = "NESSIE_GC_SCHEDULED_LEASE"
 """Set with it: how many seconds a lease of the run has, and since when it has one, in elapsed seconds."""
+RUN_VARIABLE = "NESSIE_GC_SCHEDULED_RUN"
+"""Set with it: the id of the run, which its log lines carry."""
+ATTEMPT_VARIABLE = "NESSIE_GC_SCHEDULED_ATTEMPT"
+"""Set with it: which attempt it is."""
 INTERNAL = frozenset(
-    {JOB_VARIABLE, DIGEST_VARIABLE, LEASE_VARIABLE, "NESSIE_GC_NESSIE_JAR", "NESSIE_GC_REQUIRE_SERVERS"}
-)
+    {
+        JOB_VARIABLE, DIGEST_VARIABLE, LEASE_VARIABLE, RUN_VARIABLE, ATTEMPT_VARIABLE,
+        "NESSIE_GC_NESSIE_JAR", "NESSIE_GC_REQUIRE_SERVERS",
+    }
+)  # fmt: skip
 """Variables that do not set options: those of a scheduler, and of the server of the demo and of tests."""
 
 

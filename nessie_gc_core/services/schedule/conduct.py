@@ -19,6 +19,7 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed
 from nessie_gc_core.services.ending import TERMINATED
 from nessie_gc_core.services.schedule.definition import JobDefinition
+from nessie_gc_core.services.schedule.history import log_fields
 from nessie_gc_core.services.schedule.outcome import Ended, Outcome, Work, body_of
 from nessie_gc_core.services.schedule.running import Runner
 from nessie_gc_core.services.schedule.tables import tables_of
@@ -96,7 +97,7 @@ class Conductor:
             return _Conducted(self, job, run, work, lease).until_its_end()
         except Exception as error:
             work.stop(kill=True)
-            log.exception("the run %s of %s cannot be looked after", run.id, run.job)
+            log.exception("%s cannot be looked after", _named(run), extra=log_fields(run))
             return Outcome(exit_code=None, error=one_line(error)).finished(run, self.clock())
 
     @contextmanager
@@ -120,7 +121,7 @@ class Conductor:
                 lease.is_lost = not self.store.renew_run(self.schedule, run.id, lease=self.lease)
             except Exception as error:  # noqa: BLE001 - whatever a store raises, the lease is not renewed
                 lease.problem = one_line(error)
-                log.warning("cannot renew the lease of %s: %s", _named(run), lease.problem)
+                log.warning("cannot renew the lease of %s: %s", _named(run), lease.problem, extra=log_fields(run))
                 done.wait(seconds * (ASK - RENEW) / 4)
             else:
                 lease.renewed, lease.problem = asked, None
@@ -151,7 +152,8 @@ class Conductor:
                 finished
             )
         except Exception as error:  # noqa: BLE001 - whatever a store raises, the outcome is not recorded
-            log.error("cannot record the outcome of %s: %s", _named(finished), one_line(error))
+            said = one_line(error)
+            log.error("cannot record the outcome of %s: %s", _named(finished), said, extra=log_fields(finished))
             return None
 
     def _is_known(self, finished: JobRun) -> bool:
@@ -159,7 +161,11 @@ class Conductor:
         known = self.store.run(self.schedule, finished.id)
         if known is not None and known.status is finished.status and known.ended == finished.ended:
             return True
-        log.error("the outcome of %s is not recorded: another scheduler has taken it for lost", _named(finished))
+        log.error(
+            "the outcome of %s is not recorded: another scheduler has taken it for lost",
+            _named(finished),
+            extra=log_fields(finished),
+        )
         return False
 
 
@@ -237,7 +243,7 @@ class _Conducted:
         """Asks it to end; it is killed if it has not by then."""
         if self._ended_as is None:
             self._ended_as, self._kill_at = (status, reason), kill_at
-            log.warning("%s is stopped: %s", _named(self._run), reason)
+            log.warning("%s is stopped: %s", _named(self._run), reason, extra=log_fields(self._run))
             self._work.stop(kill=False)
         elif status is RunStatus.INTERRUPTED:
             self._kill_at = min(self._kill_at, kill_at)

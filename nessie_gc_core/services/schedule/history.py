@@ -45,6 +45,16 @@ def last_success(store: ScheduleStore, schedule: str, job: str, *, clock: Clock)
     return None if last is None or last.ended is None or last.ended > latest else last.ended
 
 
+def log_fields(run: JobRun) -> dict[str, str | int]:
+    """What a log line about a run has as fields; with ``run``, ``schedule history --run`` shows its report."""
+    return {
+        "job": run.job,
+        "run": str(run.id),
+        "attempt": run.occasion.attempt,
+        "status": run.status.value,
+    }
+
+
 def plain_job(job: ScheduledJob) -> dict[str, Any]:
     """A job as JSON has it."""
     return {

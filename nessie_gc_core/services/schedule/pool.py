@@ -14,6 +14,7 @@ from uuid import UUID
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.schedule.definition import JobDefinition
+from nessie_gc_core.services.schedule.history import log_fields
 from nessie_gc_core.services.schedule.outcome import Ended
 
 log = logging.getLogger(__name__)
@@ -86,8 +87,11 @@ class Pool:
                 continue
             del self._futures[future]
             if isinstance(error := future.exception(), Exception):
-                log.error("the outcome of the run %s of %s is lost: %s", run.id, run.job, one_line(error))
-                failed = replace(run, status=RunStatus.FAILED, ended=run.started, error=one_line(error))
+                said = one_line(error)
+                failed = replace(run, status=RunStatus.FAILED, ended=run.started, error=said)
+                log.error(
+                    "the outcome of the run %s of %s is lost: %s", run.id, run.job, said, extra=log_fields(failed)
+                )
                 outcomes.append(Ended(run=failed, is_recorded=False))
             else:
                 outcomes.append(future.result())

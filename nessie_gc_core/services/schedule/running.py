@@ -13,7 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Protocol
 
-from nessie_gc_core.config.environment import DIGEST_VARIABLE, JOB_VARIABLE, LEASE_VARIABLE
+from nessie_gc_core.config.environment import (
+    ATTEMPT_VARIABLE,
+    DIGEST_VARIABLE,
+    JOB_VARIABLE,
+    LEASE_VARIABLE,
+    RUN_VARIABLE,
+)
 from nessie_gc_core.model.program import own_command
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.services.schedule.definition import RESUME, JobDefinition
@@ -97,7 +103,13 @@ class ProcessRunner:
 
     def start(self, job: JobDefinition, run: JobRun, leased: float) -> Work:
         """Starts the process; its standard input is a pipe on which the scheduler says how long it has its job."""
-        variables = {**self._variables, JOB_VARIABLE: job.name, DIGEST_VARIABLE: job.digest}
+        variables = {
+            **self._variables,
+            JOB_VARIABLE: job.name,
+            DIGEST_VARIABLE: job.digest,
+            RUN_VARIABLE: str(run.id),
+            ATTEMPT_VARIABLE: str(run.occasion.attempt),
+        }
 
         def begin(service: str, leased: float, more: Mapping[str, str | bool], /) -> Work:
             command = [*self._command, service, "--config", str(self._file), "--json", *_options(more)]

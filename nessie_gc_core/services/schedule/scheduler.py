@@ -20,6 +20,7 @@ from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
 from nessie_gc_core.services.schedule.conduct import Conductor, Patience, retry_of
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
 from nessie_gc_core.services.schedule.file_watch import Source, Unchanging
+from nessie_gc_core.services.schedule.history import log_fields
 from nessie_gc_core.services.schedule.pool import Pool
 from nessie_gc_core.services.schedule.quiet import quiet_until
 from nessie_gc_core.services.schedule.running import Runner
@@ -187,7 +188,7 @@ class Scheduler:
         if (late := self._too_late(job, occasion)) is not None:
             skipped = replace(run, status=RunStatus.SKIPPED, ended=now, error=late)
             if self.store.start_run(name, skipped, then=then, lease=self.definition.settings.lease):
-                log.warning("%s is skipped: %s", job.name, late)
+                log.warning("%s is skipped: %s", job.name, late, extra=log_fields(skipped))
                 self.listeners.ended(skipped)
             return
         quiet = None if occasion.by_hand else quiet_until(job.quiet, now)
@@ -196,7 +197,8 @@ class Scheduler:
             return
         asked = self.elapsed()
         if self.store.start_run(name, run, then=then, lease=self.definition.settings.lease):
-            log.info("%s starts, due %s, attempt %d", job.name, occasion.due.isoformat(), occasion.attempt)
+            due, attempt = occasion.due.isoformat(), occasion.attempt
+            log.info("%s starts, due %s, attempt %d", job.name, due, attempt, extra=log_fields(run))
             self.listeners.started(run)
             pool.submit(self._conductor().conduct, job, run, asked)
 
@@ -229,7 +231,8 @@ class Scheduler:
         ended = pool.take_ended()
         for each in ended:
             run = each.run
-            log.info("%s ended: %s%s", run.job, run.status, f", {run.error}" if run.error else "")
+            why = f", {run.error}" if run.error else ""
+            log.info("%s ended: %s%s", run.job, run.status, why, extra=log_fields(run))
             if each.is_recorded:
                 self.listeners.ended(run)
         return [each.run for each in ended]
@@ -254,7 +257,7 @@ class Scheduler:
             if retry is None:
                 lost = replace(lost, error=f"{lost.error}; it does not begin again before it is due again")
             if self.store.finish_run(self.definition.name, lost, retry=retry, lost=True):
-                log.warning("the run %s of %s was interrupted: %s", run.id, run.job, lost.error)
+                log.warning("the run %s of %s was interrupted: %s", run.id, run.job, lost.error, extra=log_fields(lost))
                 self.listeners.ended(lost)
 
     def _tend(self) -> None:

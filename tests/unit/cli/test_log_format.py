@@ -43,6 +43,15 @@ def test_runs_log_in_the_format_of_their_scheduler_their_errors_too(run: Run, fi
     assert error["message"] in {line["message"].partition(", ")[2] for line in lines}  # why it ended
 
 
+def test_lines_about_a_run_lead_to_its_report(run: Run, file: Path) -> None:
+    lines: list[dict[str, Any]] = [json.loads(line) for line in errors_of_a_run(run, "--log-format", "json")]
+    (known,) = json.loads(run("schedule", "history", "--json").stdout)["runs"]
+    about = [line for line in lines if "job" in line]
+    assert {("nightly", known["run"], 1)} == {(line["job"], line["run"], line["attempt"]) for line in about}
+    assert ["RUNNING", "FAILED"] == [line["status"] for line in about if "status" in line]
+    assert {"ERROR"} <= {line["level"] for line in about if "status" not in line}  # of the run itself
+
+
 def test_runs_are_as_quiet_as_their_scheduler(run: Run, file: Path) -> None:
     (line,) = errors_of_a_run(run, "--quiet")
     assert "error: [nightly] " == line[:17]

@@ -14,6 +14,7 @@ from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import elapsed_seconds
+from nessie_gc_core.services.schedule.history import log_fields
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,13 @@ class _Teller:
     def tell(self, call: Callable[[Listener], None], run: JobRun) -> bool:
         """Tells it of a run when it has been told of those before; says whether it will be."""
         if self._waiting.qsize() >= MOST_WAITING:
-            log.error("%s is not told of the run %s of %s: too many wait already", self._listener.name, run.id, run.job)
+            log.error(
+                "%s is not told of the run %s of %s: too many wait already",
+                self._listener.name,
+                run.id,
+                run.job,
+                extra=log_fields(run),
+            )
             return False
         self._waiting.put(call)
         return True
