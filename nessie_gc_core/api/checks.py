@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.times import utc_now
+from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.check import (
     CheckResult,
     Doubtful,
@@ -26,7 +29,7 @@ Check = tuple[str, Callable[[], "str | Doubtful"]]
 
 
 def run_checks(
-    new_run: Callable[[], Run], parameters: Callable[[], GcParameters], *, engine: str | None
+    new_run: Callable[[], Run], parameters: Callable[[], GcParameters], *, engine: str | None, file: ConfigFile
 ) -> Iterator[CheckResult]:
     """Runs all checks; a failed check never stops the others.
 
@@ -34,9 +37,12 @@ def run_checks(
         new_run: creates a run, and raises if the settings of its connectors are invalid.
         parameters: gives those of a collection, or raises.
         engine: the name of the engine, if it is to be tried.
+        file: the configuration file, which may have a schedule.
     """
     for name, check in _checks(new_run, parameters, engine):
         yield checked(name, check)
+    if file.schedule:
+        yield checked("schedule", lambda: _check_schedule(file, new_run().registry))
 
 
 def _checks(new_run: Callable[[], Run], parameters: Callable[[], GcParameters], engine: str | None) -> Iterator[Check]:
@@ -78,6 +84,17 @@ def _check_configuration(run: Run, parameters: GcParameters) -> str:
     if not parameters.allowed(run.choice.rules()).prefixes:
         return "valid; `allow` is not set, so any location that is deep enough is swept"
     return "valid"
+
+
+def _check_schedule(file: ConfigFile, registry: PluginRegistry) -> str | Doubtful:
+    from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+    from nessie_gc_core.services.schedule.job_options import is_installed
+
+    jobs = ScheduleDefinition.read(file, JobDigests(registry)).jobs
+    for name, job in jobs.items():
+        if not is_installed(registry, job.service):
+            return Doubtful(f"the service {job.service!r} of the job {name!r} is not installed, so its runs will fail")
+    return f"valid; {len(jobs):,} jobs" if len(jobs) != 1 else "valid; 1 job"
 
 
 def _check_repository(run: Run, parameters: Callable[[], GcParameters]) -> str | Doubtful:

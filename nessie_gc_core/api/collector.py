@@ -187,7 +187,8 @@ class Collector(Planning, Upkeep, Questions, Closing):
             engine: whether to try the engine as well, which starts it.
         """
         name = engine_name(self._given, self._spark).value if engine else None
-        return run_checks(self.new_run, lambda: self.parameters_of(GcParameters, {}), engine=name)
+        parameters = functools.partial(self.parameters_of, GcParameters, {})
+        return run_checks(self.new_run, parameters, engine=name, file=self._given.file)
 
     def mark(self, *, cutoffs: Mapping[str, str] | None = None, **parameters: Any) -> GcReport:
         """Finds what is live, and stores it as a live set, whose id is in the report."""

@@ -29,10 +29,10 @@ from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, never_ah
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.ending import Command, Terminated, describe, failure
 from nessie_gc_core.services.output_files import PIPE, PIPED
-from nessie_gc_core.services.pruning import PruneService
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.schedule.conduct import ASK
 from nessie_gc_core.services.schedule.definition import JobDefinition
+from nessie_gc_core.services.schedule.job_options import service_of_job
 from nessie_gc_core.services.schedule.outcome import Outcome, Work
 from nessie_gc_core.services.schedule.running import LastSuccess, begun
 
@@ -102,7 +102,7 @@ class InProcessRunner:
         Raises:
             ConfigurationError: it is not installed.
         """
-        return PruneService if name == PruneService.name else self.plugins.services.named(name)
+        return service_of_job(self.plugins, name)
 
     def given(self, job: JobDefinition, service: AnyService, more: Mapping[str, str | bool]) -> Given:
         """What a job gives to a service, in the file and in the environment, and more parameters that a runner has.

@@ -129,7 +129,7 @@ def _verbosity(arguments: Sequence[str]) -> int:
 def _log_format(arguments: Sequence[str]) -> str:
     """The format of log lines, for errors of parsing; empty if it is neither here nor in the environment."""
     given = os.environ.get("NESSIE_GC_LOG_FORMAT", "")
-    for argument, after in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, after in zip(arguments, [*arguments, ""][1:], strict=True):
         name, equals, value = argument.partition("=")
         if name == "--log-format":
             given = value if equals else after

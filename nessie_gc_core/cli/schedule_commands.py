@@ -31,15 +31,13 @@ from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.asking import known_jobs, pause, trigger
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 from nessie_gc_core.services.schedule.history import last_success, plain_job, plain_run, state_of
+from nessie_gc_core.services.schedule.job_options import is_installed
 from nessie_gc_core.services.schedule.running import ProcessRunner
 from nessie_gc_core.services.schedule.scheduler import Scheduler
 from nessie_gc_core.services.schedule.telling.listeners import LISTENERS_SECONDS
 from nessie_gc_core.services.schedule.telling.settings import listeners_of
 
 log = logging.getLogger(__name__)
-
-_COMMANDS = ("prune",)
-"""Commands that a job can run beside services."""
 
 
 # ---- run ----------------------------------------------------------------------------------------------
@@ -106,9 +104,9 @@ def _as_it_logs(call: Call) -> dict[str, str]:
 
 
 def _warn_of_unknown_services(definition: ScheduleDefinition) -> None:
-    known = {*installed().services.names, *_COMMANDS}
+    registry = installed()
     for job in definition.jobs.values():
-        if job.service not in known:
+        if not is_installed(registry, job.service):
             log.warning("the service %r of the job %r is not installed, so its runs will fail", job.service, job.name)
 
 

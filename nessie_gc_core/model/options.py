@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self, TypeVar, dataclass_transform
 
 from nessie_gc_core.errors import ConfigurationError
@@ -105,6 +105,11 @@ def check_identity(name: str) -> None:
         )
 
 
+def hyphened(name: str) -> str:
+    """The name of an option as files and command lines have it: ``time_limit`` is ``time-limit``."""
+    return name.replace("_", "-")
+
+
 def _field(default: object, metadata: Mapping[str, object]) -> object:
     shown = not metadata["secret"]
     if isinstance(default, dict):
@@ -129,17 +134,25 @@ class ConnectorOptions:
     """
 
     @classmethod
-    def from_mapping(cls, values: Mapping[str, OptionValue]) -> Self:
+    def from_mapping(cls, values: Mapping[str, OptionValue], *, spelled: Callable[[str], str] = str) -> Self:
         """Builds typed options from text or plain values.
+
+        Args:
+            values: by the names of the options.
+            spelled: the name of an option as the user writes it, for messages.
 
         Raises:
             ConfigurationError: a key is unknown, or a value does not have the declared type.
         """
-        return cls(**cls.typed(values))
+        return cls(**cls.typed(values, spelled=spelled))
 
     @classmethod
-    def typed(cls, values: Mapping[str, OptionValue]) -> dict[str, typing.Any]:
+    def typed(cls, values: Mapping[str, OptionValue], *, spelled: Callable[[str], str] = str) -> dict[str, typing.Any]:
         """Some of the options by name, each converted to its type; combinations are not checked.
+
+        Args:
+            values: by the names of the options.
+            spelled: the name of an option as the user writes it, for messages.
 
         Raises:
             ConfigurationError: a key is unknown, or a value does not have the declared type.
@@ -147,14 +160,14 @@ class ConnectorOptions:
         fields = {field.name: field for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - set(fields))
         if unknown:
-            known = ", ".join(sorted(fields)) or "none"
+            known = ", ".join(map(spelled, sorted(fields))) or "none"
             near = difflib.get_close_matches(unknown[0], fields, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ConfigurationError(f"unknown option {unknown[0]!r}; known options are: {known}{hint}")
+            hint = f"; did you mean {spelled(near[0])!r}?" if near else ""
+            raise ConfigurationError(f"unknown option {spelled(unknown[0])!r}; known options are: {known}{hint}")
         hints = typing.get_type_hints(cls)
         secret_names = cls.secret_names()
         return {
-            name: _type_of(fields[name], hints[name]).convert(name, value, shown=name not in secret_names)
+            name: _type_of(fields[name], hints[name]).convert(spelled(name), value, shown=name not in secret_names)
             for name, value in values.items()
         }
 

@@ -12,10 +12,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from nessie_gc_core.config.file import ConfigFile, digest_of
 from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import ConfigurationError, PluginError
-from nessie_gc_core.model.options import ConnectorOptions, option, options, secret
+from nessie_gc_core.model.options import ConnectorOptions, hyphened, option, options, secret
 from nessie_gc_core.model.schedule import WENT_WRONG, Occasion, RunStatus, ScheduledJob
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.schedule.due import Trigger
+from nessie_gc_core.services.schedule.job_options import JobOptions, service_of_job
 from nessie_gc_core.services.schedule.quiet import QuietHours, quiet_until
 from nessie_gc_core.services.schedule.timing import Cron, Interval, Timing, jittered
 
@@ -203,20 +204,24 @@ class ScheduleDefinition:
         """
         own = {name: value for name, value in file.schedule.items() if name != "jobs"}
         with _telling(f"{file.name}: [schedule]"):
-            settings = ScheduleSettings.from_mapping(_underscored(own))
+            settings = ScheduleSettings.from_mapping(_underscored(own), spelled=hyphened)
             zone = _zone(settings.time_zone)
+            _quiet_hours(settings.quiet, zone)
         jobs = file.schedule.get("jobs", {})
         if not isinstance(jobs, dict) or not jobs or not all(isinstance(job, dict) for job in jobs.values()):
             raise ConfigurationError(f"{file.name} has no job; write a table [schedule.jobs.NAME] for each")
-        services = digests.registry.services.canonical_names()
+        services, job_options = digests.registry.services.canonical_names(), JobOptions(digests.registry)
         read: dict[str, JobDefinition] = {}
         for name, job in jobs.items():
             with _telling(f"{file.name}: [schedule.jobs.{name}]"):
                 found = _job(name, job, settings, zone, digest=digests.digest(file, name) or "")
                 service = services.get(found.service, found.service)
+                job_options.check(service, found.options, looks=found.trigger is not None)
                 is_said = RESUME in file.of_job(name).options
                 resumes = not is_said and _has_parameter(digests.registry, service, RESUME)
                 read[name] = replace(found, service=service, resumes=resumes)
+        with _telling(file.name):
+            job_options.check_shared({job.service for job in read.values()}, file.options)
         return cls(settings=settings, jobs=read)
 
     def has(self, scheduled: ScheduledJob) -> bool:
@@ -252,17 +257,15 @@ def _job(
     if not isinstance(more, dict):
         raise ConfigurationError("`options` must be a table of options, as at the top of the file")
     own = {key: value for key, value in table.items() if key != "options"}
-    settings = JobSettings.from_mapping(_underscored(own))
+    settings = JobSettings.from_mapping(_underscored(own), spelled=hyphened)
     quiet = schedule.quiet if settings.quiet is None else settings.quiet
-    windows = [QuietHours.read(text, zone) for text in quiet]
-    quiet_until(windows, datetime(2026, 1, 1, tzinfo=UTC))
     if settings.service is None:
         raise ConfigurationError("`service` is missing; name the service that it runs")
     return JobDefinition(
         name=name,
         service=settings.service,
         timing=_timing(settings, zone),
-        quiet=windows,
+        quiet=_quiet_hours(quiet, zone),
         settings=settings,
         trigger=Trigger.read(settings.when, settings.when_reclaimable, settings.when_commits),
         options=more,
@@ -271,9 +274,15 @@ def _job(
     )
 
 
+def _quiet_hours(texts: Sequence[str], zone: ZoneInfo) -> list[QuietHours]:
+    windows = [QuietHours.read(text, zone) for text in texts]
+    quiet_until(windows, datetime(2026, 1, 1, tzinfo=UTC))
+    return windows
+
+
 def _has_parameter(registry: PluginRegistry, service: str, name: str) -> bool:
     try:
-        parameters = registry.services.named(service).Parameters
+        parameters = service_of_job(registry, service).Parameters
     except PluginError:
         return False  # a run of it says what is wrong
     return name in {field.name for field in fields(parameters)}
@@ -299,8 +308,8 @@ def _underscored(table: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _telling(where: str) -> Iterator[None]:
-    """Lets errors say where."""
+    """Lets errors say where; what they name are keys of that table, and no options of a command line."""
     try:
         yield
     except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from error
+        raise ConfigurationError(f"{where}: {error}".replace("`", "'")) from error

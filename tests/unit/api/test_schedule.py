@@ -396,11 +396,12 @@ def test_a_schedule_that_is_run_again_serves_its_metrics_at_the_same_port(
 def test_a_job_that_needs_no_engine_does_not_wait_for_the_session_of_another_run(
     home: Path, lake: MemoryLake, service: str
 ) -> None:
+    options = 'prune-older-than = "P3D"' if service == "prune" else ""
     job = f"""[schedule.jobs.other]
 service = "{service}"
 every = "P1D"
 time-limit = "PT3S"
-options = {{ prune-older-than = "P3D" }}
+options = {{ {options} }}
 """
     (home / "nessie-gc.toml").write_text(JOBS.replace('"local"', '"spark"') + job)
     with Schedule.from_toml() as schedule, schedule._scheduler.runner._own_session:  # type: ignore[attr-defined]
@@ -467,7 +468,7 @@ def test_the_metrics_tell_the_last_runs(schedule: Schedule, clock: Clock) -> Non
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (('service = "gc"', ""), "`service` is missing"),
+        (('service = "gc"', ""), "'service' is missing"),
         (('jdbc-url = "sqlite:///schedule.db"', "inmemory = true"), "--inmemory keeps a live set for one process"),
         (("min-age", "min-aeg"), "unknown key 'min-aeg'"),
     ],

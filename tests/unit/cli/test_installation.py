@@ -111,6 +111,29 @@ def test_check_goes_on_after_a_failure_and_says_all(run: Run, lake: MemoryLake, 
     ]
 
 
+SCHEDULE = """
+[schedule.jobs.collect]
+service = "gc"
+every = "P1D"
+options = { allow = ["memory://warehouse/"] }
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "", "ok      schedule: valid; 1 job"),
+        ("allow", "retain-last", "failed  schedule: nessie-gc.toml: [schedule.jobs.collect]: the service 'gc' has no"),
+        ('"gc"', '"tidy"', "warn    schedule: the service 'tidy' of the job 'collect' is not installed"),
+    ],
+)
+def test_s27_check_reads_the_schedule(run: Run, lake: MemoryLake, home: Path, old: str, new: str, said: str) -> None:
+    (home / "nessie-gc.toml").write_text(SCHEDULE.replace(old, new))
+    result = run("check", "--repository", "memory", "--engine", "local")
+    assert said in result.stdout
+    assert int(said.startswith("failed")) == result.exit_code
+
+
 def test_check_asks_about_what_a_sweep_would_list(run: Run, lake: MemoryLake, home: Path) -> None:
     folder = home / "real" / "warehouse"
     folder.mkdir(parents=True)

@@ -174,7 +174,7 @@ def test_a_run_that_is_unknown_is_refused(run: Run, named: str) -> None:
     ("text", "said"),
     [
         ("", "nessie-gc.toml has no job; write a table [schedule.jobs.NAME] for each"),
-        (JOBS.replace("30 2 * * *", "0 0 30 2 *"), "[schedule.jobs.nightly]: `cron` '0 0 30 2 *' is not a cron"),
+        (JOBS.replace("30 2 * * *", "0 0 30 2 *"), "[schedule.jobs.nightly]: 'cron' '0 0 30 2 *' is not a cron"),
         (JOBS.replace("default-cutoff", "default-cut"), "unknown key 'default-cut'; did you mean 'default-cutoff'?"),
         ('store = "memory"' + JOBS.replace("jdbc-url", "#"), "--store memory keeps a live set for one process only"),
     ],
@@ -285,7 +285,7 @@ def test_the_page_that_is_served_says_that_the_file_cannot_be_used(
     monkeypatch.setattr(Scheduler, "run_forever", run_forever)
     assert 0 == run("schedule", "run").exit_code
     assert "No run starts, because the scheduler cannot use its file: " in seen[0]
-    assert "no_such_thing" in seen[0]
+    assert "no-such-thing" in seen[0]
 
 
 def test_a_page_is_written_to_a_file_or_to_standard_output(run: Run, home: Path) -> None:

@@ -87,20 +87,58 @@ def test_a_service_that_can_resume_does_unless_the_file_says_otherwise(job: str,
         ("[schedule]\njobs = 3", "x.toml has no job"),
         ("[schedule.jobs]\na = 3", "x.toml has no job"),
         ("[schedule]\nparalel = 2\n[schedule.jobs.a]", r"x.toml: \[schedule\]: unknown option 'paralel'"),
-        ("[schedule.jobs.a]\nevery = 'PT1H'", r"x.toml: \[schedule.jobs.a\]: `service` is missing"),
-        ("[schedule.jobs.a]\nservice = 'gc'", "exactly one of `cron` and `every`"),
-        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\ncron = '@daily'", "exactly one of `cron` and `every`"),
+        ("[schedule.jobs.a]\nevery = 'PT1H'", r"x.toml: \[schedule.jobs.a\]: 'service' is missing"),
+        ("[schedule.jobs.a]\nservice = 'gc'", "exactly one of 'cron' and 'every'"),
+        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\ncron = '@daily'", "exactly one of 'cron' and 'every'"),
         ("[schedule.jobs.a]\nservice = 'gc'\ncron = '0 0 31 2 *'", "is not a cron expression: bad day-of-month"),
         ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\nquiet = ['00:00-00:00']", "covers the whole week"),
-        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\noptions = 3", "`options` must be a table"),
+        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\noptions = 3", "'options' must be a table"),
         ("[schedule]\ntime-zone = 'Mars/Olympus'\n[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'", "is not known"),
-        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\ntime-limit = 'soon'", "'time_limit'"),
+        (
+            "[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\ntime-limit = 'soon'",
+            "option 'time-limit' cannot be 'soon'",
+        ),
+        ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\nmax_latenes = 'PT1H'", "did you mean 'max-lateness'"),
+        (
+            "[schedule]\nquiet = ['8-18']\n[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'",
+            r"x.toml: \[schedule\]: 'quiet' '8-18' is not a time of the week",
+        ),
+        (
+            "[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\noptions = { older-than = 'P90D' }",
+            r"x.toml: \[schedule.jobs.a\]: the service 'gc' has no option 'older-than'",
+        ),
+        (
+            "[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\noptions = { retain-last = 3 }",
+            "the service 'gc' has no option 'retain-last'",
+        ),
+        (
+            "[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\noptions = { dry-run = 'perhaps' }",
+            r"\[schedule.jobs.a\]: option 'dry-run' cannot be 'perhaps'",
+        ),
+        (
+            "[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\noptions = { allow = ' ' }",
+            "the option 'allow' is empty",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_table(text: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said) as caught:
         read(text)
     assert 1 == len(str(caught.value).splitlines())
+
+
+def test_options_at_the_top_have_to_fit_the_services_of_the_jobs() -> None:
+    table = {"jobs": {"a": {"service": "gc", "every": "PT1H"}}}
+    file = ConfigFile(name="x.toml", options={"dry-run": "yes please", "retain-last": "all"}, schedule=table)
+    with pytest.raises(ConfigurationError, match=r"x\.toml: option 'dry-run' cannot be 'yes please'"):
+        ScheduleDefinition.read(file, JobDigests(installed()))
+
+
+def test_health_reads_the_options_of_a_job_for_which_it_looks() -> None:
+    job = "[schedule.jobs.a]\nservice = 'prune'\nevery = 'PT1H'\nWHEN\noptions = { snapshot-threshold = 3 }"
+    with pytest.raises(ConfigurationError, match="the service 'prune' has no option 'snapshot-threshold'"):
+        read(job.replace("WHEN", ""))
+    assert {"a"} == read(job.replace("WHEN", "when = ['small-files']")).jobs.keys()
 
 
 def test_the_example_is_a_schedule_whose_options_exist() -> None:

@@ -1,0 +1,109 @@
+"""Makes sure that jobs have only options that their services read, with values that fit (S27)."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from nessie_gc_core.config.given import refuse_blank
+from nessie_gc_core.config.settings import SETTINGS
+from nessie_gc_core.connectors import AnyService
+from nessie_gc_core.errors import ConfigurationError, PluginError
+from nessie_gc_core.model.options import ConnectorOptions, hyphened
+from nessie_gc_core.plugins import PluginRegistry
+from nessie_gc_core.services.pruning import PruneService
+from nessie_gc_core.services.schedule.due import HEALTH
+
+Groups = Mapping[str, type[ConnectorOptions]]
+"""Declarations of options by their names."""
+
+
+def service_of_job(registry: PluginRegistry, name: str) -> AnyService:
+    """What a job runs, by the name of its command.
+
+    Raises:
+        PluginError: it is not installed.
+    """
+    return PruneService if name == PruneService.name else registry.services.named(name)
+
+
+def is_installed(registry: PluginRegistry, name: str) -> bool:
+    """Whether the service of a job is there."""
+    try:
+        service_of_job(registry, name)
+    except PluginError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """The options of jobs, whose services are installed; of others, a run says what is wrong."""
+
+    registry: PluginRegistry
+
+    def check(self, service: str, options: Mapping[str, Any], *, looks: bool) -> None:
+        """Refuses an option that only other services have: the run would pass over it.
+
+        Args:
+            service: what the job runs.
+            options: those of its own table.
+            looks: whether ``health`` decides before each run; then it reads the same options.
+
+        Raises:
+            ConfigurationError: the message names the option.
+        """
+        if (own := self._of(service)) is None:
+            return
+        read = {**own, **((self._of(HEALTH) or {}) if looks else {})}
+        for key, value in options.items():
+            name = key.replace("-", "_")
+            if name in read:
+                _check_value(read[name], key, value)
+            elif name in self._of_any_service:
+                near = difflib.get_close_matches(name, read, n=1)
+                hint = f"did you mean {hyphened(near[0])!r}?" if near else f"'nessie-gc {service} --help' lists them"
+                raise ConfigurationError(f"the service {service!r} has no option {key!r}; {hint}")
+
+    def check_shared(self, services: Iterable[str], options: Mapping[str, Any]) -> None:
+        """Makes sure that the values at the top of the file fit the services of its jobs.
+
+        Raises:
+            ConfigurationError: the message names the option.
+        """
+        read: dict[str, set[type[ConnectorOptions]]] = {}
+        for service in services:
+            for name, group in (self._of(service) or {}).items():
+                read.setdefault(name, set()).add(group)
+        for key, value in options.items():
+            for group in read.get(key.replace("-", "_"), ()):
+                _check_value(group, key, value)
+
+    def _of(self, service: str) -> Groups | None:
+        """The options that a service reads; ``None`` if it is not installed."""
+        try:
+            return {**self._of_all, **_declared(service_of_job(self.registry, service).Parameters)}
+        except PluginError:
+            return None
+
+    @cached_property
+    def _of_all(self) -> Groups:
+        return {name: group for settings in SETTINGS for name, group in _declared(settings).items()}
+
+    @cached_property
+    def _of_any_service(self) -> frozenset[str]:
+        services: list[AnyService] = [PruneService, *self.registry.services.by_name().values()]
+        return frozenset(name for service in services for name in _declared(service.Parameters))
+
+
+def _declared(group: type[ConnectorOptions]) -> Groups:
+    return {field.name: group for field in dataclasses.fields(group)}
+
+
+def _check_value(group: type[ConnectorOptions], key: str, value: object) -> None:
+    refuse_blank(key, value, "the option")
+    group.typed({key.replace("-", "_"): value}, spelled=hyphened)  # type: ignore[dict-item]  # whatever TOML has
