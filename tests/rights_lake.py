@@ -174,6 +174,12 @@ def sweep(lake: RightsLake) -> None:
     assert _DEAD == lake.remove_orphans("sweep")["deleted"]["files"]
 
 
+def identify(lake: RightsLake) -> None:
+    """In this process, without Spark."""
+    found = lake.collect("identify", "--table", "prod.gc.found", command="identify-unreferenced")
+    assert _DEAD == found["assets"]["files"], found
+
+
 def delete_unreferenced(lake: RightsLake) -> None:
     """It removes the rows of what it deletes."""
     table = ("--table", "prod.gc.assets")

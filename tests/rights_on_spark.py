@@ -1,6 +1,7 @@
-"""``python tests/rights_on_spark.py FOLDER``: services that need Spark, each with an account for this use only.
+"""``python tests/rights_on_spark.py STORE FOLDER``: services that need Spark, each with an account for this use only.
 
-The tables are in S3, and in a Nessie that asks for tokens. What each use asked the store for is printed as JSON.
+The tables are in an object store, and in a Nessie that asks for tokens. The rights that each use needed in the store
+are printed as JSON.
 """
 
 from __future__ import annotations
@@ -10,22 +11,19 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from nessie_accounts import ADMIN, GuardedNessie, guarded
-from noted_requests import Recording, recording
-from s3_accounts import account, asked_for, client, policy
 from spark_defaults import FEW_TASKS
+from stores_for_spark import STORES, SparkStore
 
 from nessie_gc_core import Collector
 from nessie_gc_core.api import UnreferencedAssets
 from nessie_gc_core.demo.spark import iceberg_session
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.work_branch import Merged
-from nessie_gc_core.testing.servers import running
-from nessie_gc_core.testing.servers.jars import class_path
-from nessie_gc_core.testing.servers.s3 import S3Server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,75 +31,88 @@ if TYPE_CHECKING:
 READER, WRITER, WORKER, FINDER = "nessie-gc", "nessie-gc-write", "nessie-gc-work", "nessie-gc-assets"
 SMALL: Mapping[str, Any] = {"skip_newer_than": "PT0S", "max_small_files": 1.5}
 """All files are small, however young."""
+APPROVED: Mapping[str, Any] = {"seen_count": 1, "min_age": "PT0S", "no_age_floor": True}
 
 
-def use_catalog(spark: SparkSession, nessie: GuardedNessie, name: str, user: str, access: Mapping[str, str]) -> None:
-    """Gives the session a catalog, for an account of Nessie and one of the storage."""
-    settings = {
-        "": "org.apache.iceberg.spark.SparkCatalog",
-        ".type": "nessie",
-        ".uri": nessie.uri,
-        ".ref": "main",
-        ".warehouse": "s3://lake/warehouse",
-        ".cache-enabled": "false",
-        ".authentication.type": "BEARER",
-        ".authentication.token": nessie.token(user),
-        ".io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-        ".client.region": access["s3.region"],
-        **{f".{key}": value for key, value in access.items()},
-    }
-    for key, value in settings.items():
-        spark.conf.set(f"spark.sql.catalog.{name}{key}", value)
-
-
-def write(spark: SparkSession, server: S3Server) -> None:
+def write(spark: SparkSession, store: SparkStore) -> None:
     """A table for each service, with four data files and four manifests, and files that nothing needs."""
     spark.sql("CREATE NAMESPACE admin.db")
     for table in ("files", "manifests", "aside"):
-        place = f"s3://lake/warehouse/db/{table}"
+        place = f"{store.url}/warehouse/db/{table}"
         spark.sql(f"CREATE TABLE admin.db.{table} (id BIGINT) USING iceberg LOCATION '{place}'")
         for number in range(4):
             spark.sql(f"INSERT INTO admin.db.{table} VALUES ({number})")
-    client(server, "s3").put_object(Bucket="lake", Key="warehouse/db/files/data/dead.parquet", Body=b"left over")
+    store.put("warehouse/db/files/data/dead.parquet", b"left over")
     time.sleep(2.1)  # times of files are whole seconds
 
 
-def run(folder: Path, server: S3Server, record: Recording, nessie: GuardedNessie) -> dict[str, list[tuple[str, str]]]:
-    """What was asked for, by use."""
-    bundle = next(Path(class_path("iceberg_rest").removesuffix("/*")).glob("iceberg-aws-bundle*.jar"))
-    spark = iceberg_session(log=folder / "spark.log", settings={**FEW_TASKS, "spark.jars": str(bundle)})
-    use_catalog(spark, nessie, "admin", ADMIN, server.properties)
-    write(spark, server)
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A session with tables, and accounts of two servers."""
+
+    spark: SparkSession
+    store: SparkStore
+    nessie: GuardedNessie
+
+    @classmethod
+    def built(cls, folder: Path, store: SparkStore, nessie: GuardedNessie) -> Self:
+        """The session, and what it wrote."""
+        jars = ",".join(map(str, store.jars()))
+        spark = iceberg_session(log=folder / "spark.log", settings={**FEW_TASKS, "spark.jars": jars})
+        stage = cls(spark=spark, store=store, nessie=nessie)
+        stage.use("admin", ADMIN, store.administrator())
+        write(spark, store)
+        return stage
+
+    def use(self, catalog: str, user: str, access: Mapping[str, str]) -> None:
+        """Gives the session a catalog, for an account of Nessie and one of the storage."""
+        settings = {
+            "": "org.apache.iceberg.spark.SparkCatalog",
+            ".type": "nessie",
+            ".uri": self.nessie.uri,
+            ".ref": "main",
+            ".warehouse": f"{self.store.url}/warehouse",
+            ".cache-enabled": "false",
+            ".authentication.type": "BEARER",
+            ".authentication.token": self.nessie.token(user),
+            **{f".{key}": value for key, value in access.items()},
+        }
+        for key, value in settings.items():
+            self.spark.conf.set(f"spark.sql.catalog.{catalog}{key}", value)
 
     @contextmanager
-    def collector(user: str, use: str) -> Iterator[tuple[Collector, str]]:
+    def collector(self, user: str, use: str) -> Iterator[tuple[Collector, str]]:
         """The collector of an account, and its catalog."""
-        access = account(server, record.endpoint, f"{user}-{use}", policy(use))
-        catalog = f"{user}_{use}".replace("-", "_")
-        use_catalog(spark, nessie, catalog, user, access)
-        record.take()
-        token = nessie.token(user)
-        with Collector(spark=spark, uri=nessie.uri, token=token, inmemory=True, iceberg=access) as gc:
+        access, catalog = self.store.account(f"{user}-{use}", use), f"{user}_{use}".replace("-", "_")
+        self.use(catalog, user, access.spark)
+        self.store.asked()
+        given: dict[str, Any] = {"uri": self.nessie.uri, "token": self.nessie.token(user), "iceberg": access.iceberg}
+        with Collector(spark=self.spark, inmemory=True, **given) as gc:
             yield gc, catalog
 
-    asked = dict[str, list[tuple[str, str]]]()
-    with collector(READER, "mark") as (gc, catalog):
+
+def of_writers(stage: Stage) -> Iterator[tuple[str, list[str]]]:
+    """Uses that look at tables or rewrite them, with the rights that were needed."""
+    with stage.collector(READER, "mark") as (gc, catalog):
         look(gc, catalog)
-        asked["mark"] = sorted(asked_for(record.take()))
-    with collector(WRITER, "write") as (gc, catalog):
+        yield "mark", stage.store.asked()
+    with stage.collector(WRITER, "write") as (gc, catalog):
         rewrite(gc, catalog)
-        asked["write"] = sorted(asked_for(record.take()))
-    with collector(WORKER, "write") as (gc, catalog):
+        yield "write", stage.store.asked()
+    with stage.collector(WORKER, "write") as (gc, catalog):
         compact_aside(gc, catalog)
-    with collector(FINDER, "identify") as (gc, catalog):
+
+
+def of_finders(stage: Stage) -> Iterator[tuple[str, list[str]]]:
+    """Uses of the table of unreferenced assets, with the rights that were needed."""
+    with stage.collector(FINDER, "identify") as (gc, catalog):
         found = assets_of(gc, catalog).identify(min_age="PT0S", no_age_floor=True)
         assert found.found.assets, found
-        asked["identify"] = sorted(asked_for(record.take()))
-    with collector(FINDER, "delete-unreferenced") as (gc, catalog):
-        parameters = {"seen_count": 1, "min_age": "PT0S", "no_age_floor": True}
-        purged = assets_of(gc, catalog).delete_unreferenced_assets(delete=True, **parameters)
+        yield "identify", stage.store.asked()
+    with stage.collector(FINDER, "delete-unreferenced") as (gc, catalog):
+        purged = assets_of(gc, catalog).delete_unreferenced_assets(delete=True, **APPROVED)
         assert purged.outcomes[Outcome.DELETED].files, purged
-    return asked
+        yield "delete-unreferenced", stage.store.asked()
 
 
 def look(gc: Collector, catalog: str) -> None:
@@ -138,13 +149,10 @@ def assets_of(gc: Collector, catalog: str) -> UnreferencedAssets:
 
 def main() -> None:
     """Starts everything, and stops it."""
-    folder = Path(sys.argv[1])
-    with (
-        running(lambda: S3Server(makes_users=True)) as server,
-        recording(server.endpoint) as record,
-        guarded() as nessie,
-    ):
-        json.dump(run(folder, server, record, nessie), sys.stdout)
+    name, folder = sys.argv[1:]
+    with STORES[name]() as store, guarded() as nessie:
+        stage = Stage.built(Path(folder), store, nessie)
+        json.dump({**dict(of_writers(stage)), **dict(of_finders(stage))}, sys.stdout)
 
 
 if __name__ == "__main__":

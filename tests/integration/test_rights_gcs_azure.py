@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 import requests
-from azure.storage.blob import BlobServiceClient, ContainerSasPermissions, generate_container_sas
+from azure.storage.blob import BlobServiceClient
+from cloud_roles import FSSPEC, RIGHTS, role, shared_access
 from gcs_versions import gcs_with_versions
 from noted_requests import Asked, recording
 from pyiceberg.catalog import load_catalog
@@ -23,6 +20,7 @@ from rights_lake import (
     expire_on_nessie,
     expire_snapshots,
     find,
+    identify,
     mark,
     nessie_of,
     quarantined,
@@ -33,8 +31,8 @@ from rights_of_requests import azure_rights, gcs_rights
 from nessie_gc_core.testing.servers import AzureServer, GcsServer, running
 
 pytestmark = pytest.mark.server
-RIGHTS = Path(__file__).parents[2] / "examples" / "rights"
-FSSPEC = {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}
+ON_SPARK = "write"
+"""The use that only `test_rights_on_spark.py` tests."""
 
 
 def uses(url: str) -> dict[str, Callable[[RightsLake], None]]:
@@ -44,6 +42,7 @@ def uses(url: str) -> dict[str, Callable[[RightsLake], None]]:
         "find": find,
         "sweep": sweep,
         "quarantine-folder": partial(quarantined, use="quarantine-folder", place=f"{url}/held/"),
+        "identify": identify,
         "delete-unreferenced": delete_unreferenced,
         "expire-snapshots": expire_snapshots,
         "expire-on-nessie": expire_on_nessie,
@@ -139,13 +138,9 @@ def requested(lake: RightsLake, use: Callable[[RightsLake], None]) -> Sequence[A
     return lake.record.take()
 
 
-def role(store: str, use: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RIGHTS / store / f"{use}.json").read_text(encoding="utf-8"))
-    return found
-
-
 @pytest.mark.thorough(use="mark")
 @pytest.mark.thorough(use="find")
+@pytest.mark.thorough(use="identify")
 @pytest.mark.thorough(use="delete-unreferenced")
 @pytest.mark.thorough(use="expire-snapshots")
 @pytest.mark.thorough(use="expire-on-nessie")
@@ -162,23 +157,15 @@ def test_a_role_of_gcs_for_versions_has_what_is_asked_for_and_nothing_else(versi
 
 
 def signed_access(lake: RightsLake, actions: Sequence[str]) -> dict[str, str]:
-    """Properties of an account that may do this and no more: what Azurite knows of rights is shared access."""
-    may = {action.rpartition("/")[2] for action in actions}
-    token = generate_container_sas(
-        AzureServer.account,
-        "lake",
-        account_key=AzureServer.key,
-        permission=ContainerSasPermissions(
-            read="read" in may, list="read" in may, write="write" in may, delete="delete" in may
-        ),
-        expiry=datetime.now(UTC) + timedelta(hours=1),
-    )
+    """Properties of an account that may do this and no more."""
     endpoint = f"{lake.record.endpoint}/{AzureServer.account}"
-    return {**FSSPEC, "adls.connection-string": f"BlobEndpoint={endpoint};SharedAccessSignature={token}"}
+    connection = f"BlobEndpoint={endpoint};SharedAccessSignature={shared_access(actions)}"
+    return {**FSSPEC, "adls.connection-string": connection}
 
 
 @pytest.mark.thorough(use="mark")
 @pytest.mark.thorough(use="find")
+@pytest.mark.thorough(use="identify")
 @pytest.mark.thorough(use="delete-unreferenced")
 @pytest.mark.thorough(use="expire-snapshots")
 @pytest.mark.thorough(use="expire-on-nessie")
@@ -192,4 +179,4 @@ def test_a_role_of_azure_allows_the_work_and_has_nothing_else(azure: RightsLake,
 
 def test_every_role_is_tested() -> None:
     found = {store: {path.stem for path in (RIGHTS / store).glob("*.json")} for store in ("gcs", "azure")}
-    assert {"gcs": {*GCS, *GCS_VERSIONS}, "azure": {*AZURE}} == found
+    assert {"gcs": {*GCS, *GCS_VERSIONS, ON_SPARK}, "azure": {*AZURE, ON_SPARK}} == found
