@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import pytest
 from nessie_accounts import ADMIN, GuardedNessie, guarded
 from spark_defaults import FEW_TASKS
 from stores_for_spark import STORES, SparkStore
@@ -22,13 +23,15 @@ from stores_for_spark import STORES, SparkStore
 from nessie_gc_core import Collector
 from nessie_gc_core.api import UnreferencedAssets
 from nessie_gc_core.demo.spark import iceberg_session
+from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.work_branch import Merged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-READER, WRITER, WORKER, FINDER = "nessie-gc", "nessie-gc-write", "nessie-gc-work", "nessie-gc-assets"
+READER, WRITER, WORKER = "nessie-gc", "nessie-gc-write", "nessie-gc-work"
+FINDER, DROPPER = "nessie-gc-assets", "nessie-gc-assets-drop"
 SMALL: Mapping[str, Any] = {"skip_newer_than": "PT0S", "max_small_files": 1.5}
 """All files are small, however young."""
 APPROVED: Mapping[str, Any] = {"seen_count": 1, "min_age": "PT0S", "no_age_floor": True}
@@ -113,6 +116,10 @@ def of_finders(stage: Stage) -> Iterator[tuple[str, list[str]]]:
         purged = assets_of(gc, catalog).delete_unreferenced_assets(delete=True, **APPROVED)
         assert purged.outcomes[Outcome.DELETED].files, purged
         yield "delete-unreferenced", stage.store.asked()
+        refuse_to_drop(gc, catalog, stage.nessie)
+    with stage.collector(DROPPER, "delete-unreferenced") as (gc, catalog):
+        assets_of(gc, catalog).delete_unreferenced_assets(delete=True, drop_gc_table=True, **APPROVED)
+        assert set() == tables_of_assets(stage.nessie)
 
 
 def look(gc: Collector, catalog: str) -> None:
@@ -145,6 +152,21 @@ def assets_of(gc: Collector, catalog: str) -> UnreferencedAssets:
     assets = gc.unreferenced_assets(f"{catalog}.gc.unreferenced")
     assert isinstance(assets, UnreferencedAssets)
     return assets
+
+
+def refuse_to_drop(gc: Collector, catalog: str, nessie: GuardedNessie) -> None:
+    """An account that may not drop the tables of assets is told so, and they stay."""
+    before = tables_of_assets(nessie)
+    with pytest.raises(NessieGcError, match="'DELETE_ENTITY' is not allowed"):
+        assets_of(gc, catalog).delete_unreferenced_assets(delete=True, drop_gc_table=True, **APPROVED)
+    assert before == tables_of_assets(nessie)
+    assert before
+
+
+def tables_of_assets(nessie: GuardedNessie) -> set[str]:
+    """Those in the namespace of the tables of assets."""
+    found = nessie.ask("GET", "/trees/unreferenced_assets/entries")["entries"]
+    return {key[-1] for each in found if (key := each["name"]["elements"])[:-1] == ["gc"]}
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ from nessie_gc_core.services.parameters import SweepParameters
 
 pytestmark = pytest.mark.server
 READ, WRITE, TAG = "nessie-gc", "nessie-gc-write", "nessie-gc-tag"
-WORK, ASSETS = "nessie-gc-work", "nessie-gc-assets"
+WORK, ASSETS, DROP = "nessie-gc-work", "nessie-gc-assets", "nessie-gc-assets-drop"
 HIDES = ("VIEW_REFERENCE", "READ_CONTENT_KEY")
 """Without these, Nessie leaves out what the account may not see, and says nothing."""
 NOT_CHECKED = ("READ_ENTITY_VALUE",)
@@ -179,4 +179,5 @@ def test_the_rules_have_these_rights_and_no_others() -> None:
         TAG: (*READS, "CREATE_REFERENCE", "DELETE_REFERENCE"),
         WORK: (*READS, "CREATE_REFERENCE", "DELETE_REFERENCE", "COMMIT_CHANGE_AGAINST_REFERENCE", "UPDATE_ENTITY"),
         ASSETS: (*READS, "CREATE_REFERENCE", "COMMIT_CHANGE_AGAINST_REFERENCE", "CREATE_ENTITY", "UPDATE_ENTITY"),
-    } == {account: tuple(rights(account)) for account in (READ, WRITE, TAG, WORK, ASSETS)}
+        DROP: (*READS, "COMMIT_CHANGE_AGAINST_REFERENCE", "UPDATE_ENTITY", "DELETE_ENTITY"),
+    } == {account: tuple(rights(account)) for account in (READ, WRITE, TAG, WORK, ASSETS, DROP)}
