@@ -236,7 +236,7 @@ class Schedule(Closing):
     def _told(self, *, once: bool) -> Iterator[None]:
         """Lets those who are told of runs hear of those in the block."""
         scheduler, store = self._scheduler, self._opened.store
-        listeners = scheduler.listeners = listeners_of(scheduler.definition, store, now=self._clock(), once=once)
+        listeners = scheduler.listeners = listeners_of(scheduler.definition, store, once=once, clock=self._clock)
         try:
             yield
         finally:
@@ -324,9 +324,7 @@ class Schedule(Closing):
         Raises:
             ConfigurationError: the extra ``metrics`` is not installed.
         """
-        metrics = Metrics(self.name, self._opened.store)
-        metrics.remember(self._clock())
-        return metrics.text()
+        return Metrics(self.name, self._opened.store, clock=self._clock).text()
 
     # ---- what is asked ------------------------------------------------------------------------------------
     def trigger(self, *jobs: str) -> None:

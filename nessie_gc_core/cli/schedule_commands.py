@@ -47,7 +47,7 @@ def run(call: Call) -> int:
     with open_schedule(call) as opened:
         _warn_of_unknown_services(opened.definition)
         once = call.flag("once")
-        listeners = listeners_of(opened.definition, opened.store, now=utc_now(), once=once)
+        listeners = listeners_of(opened.definition, opened.store, once=once)
         scheduler = Scheduler(
             definition=opened.definition,
             store=opened.store,

@@ -163,6 +163,18 @@ class ScheduleStore(Connector):
         """
 
     @abstractmethod
+    def last_runs(self, schedule: str, *, until: datetime) -> Iterator[JobRun]:
+        """Of each job of a schedule and each status, the run that started last, in any order, without reports.
+
+        Runs that are going on are left out, and those of jobs that the schedule has no more. A store looks each of them
+        up: it reads no history, so that ten thousand jobs are a matter of seconds.
+
+        Args:
+            schedule: the schedule.
+            until: only those that started before.
+        """
+
+    @abstractmethod
     def days(self, schedule: str, *, since: date) -> list[DayOfRuns]:
         """How many runs of each status started on each day, the earliest day first; no rows where there are none.
 

@@ -139,6 +139,7 @@ class JobTests(ScheduleFixtures):
                 lambda store: list(store.jobs("s")),
                 lambda store: store.define_jobs("s", [job()]),
                 lambda store: list(store.runs("s")),
+                lambda store: list(store.last_runs("s", until=NOON)),
                 lambda store: store.renew_run("s", uuid4(), lease=timedelta(hours=1)),
             ):
                 with pytest.raises((StoreError, ConfigurationError)) as caught, open_unusable() as opened:

@@ -180,6 +180,27 @@ class RunTests(ScheduleFixtures):
             ids.add(skipped.id)
         assert sorted(ids) == sorted(run.id for run in schedules.runs(schedule))
 
+    @demands(
+        "last_runs: of each job of this schedule, and of each status, the run that started last, each once, without "
+        "reports; no run that is going on."
+    )
+    def test_the_last_runs_are_those_of_each_job_and_status(self, schedules: ScheduleStore, schedule: str) -> None:
+        hours, others = ("a", "a", "a", "a", "b"), (schedule + "2", "removed")
+        mine = [self._finished(schedules, schedule, hour, name) for hour, name in enumerate(hours)]
+        self._finished(schedules, others[0], 8, "a")
+        self._finished(schedules, schedule, 8, others[1])
+        going_on = job("going on")
+        schedules.define_jobs(schedule, [job("a"), job("b"), going_on])
+        assert schedules.start_run(schedule, run_of(going_on), then=None, lease=LONG)
+
+        def last(until: int) -> list[JobRun]:
+            found = schedules.last_runs(schedule, until=NOON + until * HOUR)
+            return sorted(found, key=lambda run: run.started)
+
+        assert [replace(run, report=None) for run in mine[2:]] == last(9)
+        assert [replace(run, report=None) for run in mine[1:3]] == last(3)
+        assert list(schedules.last_runs(schedule + "3", until=NOON + 9 * HOUR)) == []
+
     @demands("forget_runs: removes old runs of this schedule and no others; those that are going on stay.")
     def test_old_runs_are_forgotten_but_those_that_are_going_on(self, schedules: ScheduleStore, schedule: str) -> None:
         for hours in (0, 1):
@@ -192,8 +213,8 @@ class RunTests(ScheduleFixtures):
         assert schedules.forget_runs(schedule, before=stays.started) == 0
 
     @staticmethod
-    def _finished(schedules: ScheduleStore, schedule: str, hours: int) -> JobRun:
-        found = job(f"job {hours}", hours)
+    def _finished(schedules: ScheduleStore, schedule: str, hours: int, name: str = "") -> JobRun:
+        found = job(name or f"job {hours}", hours, definition=str(hours))
         schedules.define_jobs(schedule, [found])
         run = run_of(found, started=NOON + timedelta(hours=hours))
         assert schedules.start_run(schedule, run, then=None, lease=LONG)

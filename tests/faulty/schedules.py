@@ -269,6 +269,16 @@ class EarliestFirst(GoodSchedules):
 
 @fault(
     ScheduleTests,
+    "test_the_last_runs_are_those_of_each_job_and_status",
+    "last_runs: of each job of this schedule, and of each status, the run that started last",
+)
+class LastOfEachJob(GoodSchedules):
+    def last_runs(self, schedule, *, until):
+        return iter({run.job: run for run in super().last_runs(schedule, until=until)}.values())
+
+
+@fault(
+    ScheduleTests,
     "test_history_may_be_long_and_at_one_instant",
     "runs: there may be many, also at the same instant",
 )

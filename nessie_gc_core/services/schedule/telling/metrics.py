@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
 from http.client import HTTPException
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, ServiceUnavailableError
-from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.model.schedule import JobRun
+from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.services.schedule.bounded_server import BoundedServer
 from nessie_gc_core.services.schedule.telling.webhook import check_address
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-LOOK_BACK = timedelta(days=31)
-"""The last run of each job in this time is known from the beginning."""
-MOST_RUNS = 100_000
-"""So many of these runs are looked at."""
 PUSH_SECONDS = 10.0
-_RAN = tuple(status for status in RunStatus if status not in (RunStatus.SKIPPED, RunStatus.NOT_DUE))
-_JOB = ("schedule", "schedule_job", "service")
-"""No label is ``job``: that is Prometheus' name for what is scraped or pushes, and a Pushgateway overwrites it."""
 
 
 class Metrics:
-    """What is known of jobs and of their last runs, as gauges, and how many runs ended since the scheduler began.
+    """What the store knows of jobs and of their last runs, and how many runs ended since this scheduler began.
 
     | metric | labels |
     |---|---|
@@ -44,44 +36,25 @@ class Metrics:
 
     name = "metrics"
 
-    def __init__(self, schedule: str, store: ScheduleStore) -> None:
-        """Takes the schedule and its store, which is asked for its jobs whenever somebody asks for metrics.
+    def __init__(self, schedule: str, store: ScheduleStore, *, clock: Clock = utc_now) -> None:
+        """Takes the schedule and its store, which is asked whenever somebody asks for metrics.
 
         Raises:
             ConfigurationError: the library is not installed.
         """
         try:
-            from prometheus_client import CollectorRegistry, Counter, Gauge
+            from prometheus_client import CollectorRegistry, Counter
         except ImportError as error:
             raise ConfigurationError(
                 "metrics need the extra `metrics`: pip install 'nessie-gc-core[metrics]'"
             ) from error
-        self._schedule, self._store = schedule, store
+        self._schedule, self._store, self._clock = schedule, store, clock
         self._pushes_to: str | None = None
         self._server: BoundedServer | None = None
         self.registry = registry = CollectorRegistry()
-        self._runs = Counter("nessie_gc_runs", "Runs that ended.", (*_JOB, "status"), registry=registry)
-        last = "nessie_gc_last_run"
-        when = "When the last run with a status ended."
-        self._ended = Gauge(f"{last}_timestamp_seconds", when, (*_JOB, "status"), registry=registry)
-        self._took = Gauge(f"{last}_duration_seconds", "How long the last run took.", _JOB, registry=registry)
-        numbers = "Numbers of the report of the last run."
-        self._numbers = Gauge(f"{last}_number", numbers, (*_JOB, "number"), registry=registry)
+        runs = ("schedule", "schedule_job", "service", "status")
+        self._runs = Counter("nessie_gc_runs", "Runs that ended.", runs, registry=registry)
         registry.register(self)
-
-    def remember(self, now: datetime) -> None:
-        """Reads the last runs of the jobs.
-
-        Raises:
-            StoreError: the store cannot be used.
-        """
-        seen: set[tuple[str, RunStatus]] = set()
-        for run in islice(self._store.runs(self._schedule, since=now - LOOK_BACK), MOST_RUNS):
-            if run.ended is not None and (run.job, run.status) not in seen:
-                if not any((run.job, status) in seen for status in _RAN):
-                    self._show_last(run)
-                self._ended.labels(*self._of(run), run.status.value).set(run.ended.timestamp())
-                seen.add((run.job, run.status))
 
     def text(self) -> str:
         """All of them, as Prometheus reads them."""
@@ -125,10 +98,7 @@ class Metrics:
 
     def ended(self, run: JobRun) -> None:
         """Counts a run."""
-        self._runs.labels(*self._of(run), run.status.value).inc()
-        assert run.ended is not None
-        self._ended.labels(*self._of(run), run.status.value).set(run.ended.timestamp())
-        self._show_last(run)
+        self._runs.labels(self._schedule, run.job, run.service, run.status.value).inc()
 
     def close(self) -> None:
         """Stops serving, and pushes if that was asked for.
@@ -154,43 +124,23 @@ class Metrics:
                 reason = type(error).__name__
                 raise ServiceUnavailableError(f"the Pushgateway does not take them: {reason}") from None
 
-    def _show_last(self, run: JobRun) -> None:
-        """Shows the duration and the numbers of a run that ran, instead of those of the one before."""
-        if run.status in (RunStatus.SKIPPED, RunStatus.NOT_DUE):
-            return
-        assert run.ended is not None
-        self._numbers.remove_by_labels({"schedule": self._schedule, "schedule_job": run.job})
-        self._took.labels(*self._of(run)).set((run.ended - run.started).total_seconds())
-        for number, value in run.numbers.items():
-            self._numbers.labels(*self._of(run), number).set(value)
-
-    def _of(self, run: JobRun) -> tuple[str, str, str]:
-        return self._schedule, run.job, run.service
-
     # ---- as a collector of the library ------------------------------------------------------------------
     def describe(self) -> Iterable[Metric]:
         """Nothing: the library then does not ask the store when it begins."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges of jobs, from the store."""
+        """What the store says; if it cannot be used, only that."""
         from prometheus_client.core import GaugeMetricFamily
 
-        def gauge(name: str, help: str, labels: tuple[str, ...] = _JOB) -> Any:
-            return GaugeMetricFamily(f"nessie_gc_{name}", help, labels=labels)
+        from nessie_gc_core.services.schedule.telling.gauges import gauges_of
 
-        up = gauge("schedule_store_up", "Whether the store of the schedule can be used.", ("schedule",))
-        next_ = gauge("job_next_start_timestamp_seconds", "When the job starts next.")
-        running, paused = gauge("job_running", "Whether it runs."), gauge("job_paused", "Whether it is paused.")
         try:
-            jobs = [*self._store.jobs(self._schedule)]
+            known = gauges_of(self._store, self._schedule, now=self._clock())
         except NessieGcError:
-            jobs = None
-        up.add_metric((self._schedule,), float(jobs is not None))
-        for job in jobs or ():
-            labels = (self._schedule, job.name, job.service)
-            if job.next is not None:
-                next_.add_metric(labels, job.next.starts.timestamp())
-            running.add_metric(labels, float(job.run is not None))
-            paused.add_metric(labels, float(job.paused))
-        yield from (up, next_, running, paused)
+            known = []
+        up = GaugeMetricFamily(
+            "nessie_gc_schedule_store_up", "Whether the store of the schedule can be used.", labels=("schedule",)
+        )
+        up.add_metric((self._schedule,), float(bool(known)))
+        yield from (up, *known)

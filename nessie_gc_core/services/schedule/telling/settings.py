@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import RunStatus
+from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition, ScheduleSettings
 from nessie_gc_core.services.schedule.telling.listeners import Listener, Listeners
 from nessie_gc_core.services.schedule.telling.metrics import Metrics
@@ -16,18 +16,19 @@ from nessie_gc_core.services.schedule.telling.webhook import Webhook
 log = logging.getLogger(__name__)
 
 
-def listeners_of(definition: ScheduleDefinition, store: ScheduleStore, *, now: datetime, once: bool) -> Listeners:
+def listeners_of(
+    definition: ScheduleDefinition, store: ScheduleStore, *, once: bool, clock: Clock = utc_now
+) -> Listeners:
     """Those that the settings name.
 
     Args:
         definition: the schedule.
         store: its store.
-        now: the current time.
         once: whether the scheduler ends when it has run what is due; then it serves no metrics, and pushes them.
+        clock: gives the current time.
 
     Raises:
         ConfigurationError: one of them is wrong, or its library is missing.
-        StoreError: the store cannot be used.
     """
     settings, found = definition.settings, list[Listener]()
     if settings.webhook is not None:
@@ -36,8 +37,7 @@ def listeners_of(definition: ScheduleDefinition, store: ScheduleStore, *, now: d
         found.append(_lineage(definition))
     serves = settings.metrics_port is not None and not once
     if serves or settings.metrics_push is not None:
-        metrics = Metrics(definition.name, store)
-        metrics.remember(now)
+        metrics = Metrics(definition.name, store, clock=clock)
         if settings.metrics_push is not None:
             metrics.push_at_the_end(settings.metrics_push)
         if serves and settings.metrics_port is not None:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Row,
     Select,
     Update,
+    and_,
     case,
     delete,
     insert,
@@ -39,6 +40,7 @@ from nessie_gc_jdbc.limited import LimitedDatabase
 from nessie_gc_jdbc.options import JdbcOptions
 from nessie_gc_jdbc.rows import batches
 from nessie_gc_jdbc.schedule_days import SUMMED, add_tables, days_of_runs, days_of_tables, forget_tables, sum_late_runs
+from nessie_gc_jdbc.schedule_last import last_run_keys
 from nessie_gc_jdbc.schedule_rows import described, job_row, job_run, next_of, run_row, scheduled_job, time_key
 from nessie_gc_jdbc.tables import AFTER_ALL, day_of, job_runs, jobs, key_of, run_leases, to_micros
 
@@ -210,20 +212,28 @@ class JdbcScheduleStore(ScheduleStore):
         until: datetime | None = None,
         limit: int | None = None,
     ) -> Iterator[JobRun]:
-        """Runs in pages, latest first, as their key has them; those of a job or status by an index of its own."""
+        """Runs in pages, latest first, as their key has them; those of a job or status by an index of their own."""
         query: Select[Any] = select(*_WITHOUT_REPORT)
         columns, key = job_runs.c, job_runs.c.run_key
         parts: list[ColumnElement[bool]] = [true()]
+        if jobs or statuses:
+            parts = [columns.status == status.value for status in sorted(set(statuses or RunStatus))]
         if jobs:
-            parts = [columns.job_digest == key_of(job) for job in sorted(set(jobs))]
-            query = query.where(columns.status.in_(sorted(statuses))) if statuses else query
-        elif statuses:
-            parts = [columns.status == status.value for status in sorted(set(statuses))]
+            parts = [and_(columns.job_digest == key_of(job), part) for job in sorted(set(jobs)) for part in parts]
         before = key_of(schedule) if until is None else time_key(schedule, until - _MICROSECOND)
         last = (key_of(schedule) if since is None else time_key(schedule, since)) + AFTER_ALL
         found = (self.database.pages(query.where(part), key, above=before, upto=last, size=limit) for part in parts)
         for row in islice(heapq.merge(*found, key=lambda row: bytes(row.run_key)), limit):
             yield job_run(row)
+
+    def last_runs(self, schedule: str, *, until: datetime) -> Iterator[JobRun]:
+        """The keys of some jobs' last runs at a time, and then the runs."""
+        above, last = key_of(schedule), key_of(schedule) + AFTER_ALL
+        query = last_run_keys(upto=last, above=time_key(schedule, until - _MICROSECOND))
+        found = self.database.pages(query, jobs.c.job_key, above=above, upto=last)
+        for keys in batches(bytes(key) for row in found for key in tuple(row)[1:] if key is not None):
+            for row in self.database.rows(select(*_WITHOUT_REPORT).where(job_runs.c.run_key.in_(keys))):
+                yield job_run(row)
 
     def days(self, schedule: str, *, since: date) -> list[DayOfRuns]:
         """Counted in the database."""

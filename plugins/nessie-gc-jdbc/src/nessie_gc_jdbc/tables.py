@@ -251,7 +251,7 @@ job_runs = _table(
 """Days are counted since the epoch, UTC."""
 Index(f"{PREFIX}job_runs_days", *(job_runs.c[name] for name in ("schedule_key", "day", "status", "reclaimed")))
 """Has all that is summed by day, so that no row is looked at."""
-Index(f"{PREFIX}job_runs_jobs", job_runs.c.job_digest, job_runs.c.run_key)
+Index(f"{PREFIX}job_runs_jobs", job_runs.c.job_digest, job_runs.c.status, job_runs.c.run_key)
 Index(f"{PREFIX}job_runs_statuses", job_runs.c.status, job_runs.c.run_key)
 table_days = _table(
     "table_days",

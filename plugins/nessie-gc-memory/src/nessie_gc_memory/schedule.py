@@ -192,6 +192,16 @@ class MemoryScheduleStore(ScheduleStore):
         )
         return islice(wanted, limit)
 
+    def last_runs(self, schedule: str, *, until: datetime) -> Iterator[JobRun]:
+        """The first ones of the history."""
+        with self._data.lock:
+            jobs = {*self._of(schedule).jobs}
+        found: dict[tuple[str, RunStatus], JobRun] = {}
+        for run in self.runs(schedule, until=until):
+            if run.job in jobs and run.status is not RunStatus.RUNNING:
+                found.setdefault((run.job, run.status), run)
+        return iter(found.values())
+
     def days(self, schedule: str, *, since: date) -> list[DayOfRuns]:
         """Counts the runs."""
         counts: dict[tuple[date, RunStatus], list[int]] = {}

@@ -219,7 +219,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
 def run_with(bench: Bench, *outcomes: Outcome, once: bool = False, job: Any = None, **settings: Any) -> None:
     """Runs a job that is due, and tells all who are to be told."""
     scheduler = bench.scheduler({"nightly": {**DAILY["nightly"], **(job or {})}}, **settings)
-    scheduler.listeners = listeners_of(scheduler.definition, bench.store, now=bench.clock(), once=once)
+    scheduler.listeners = listeners_of(scheduler.definition, bench.store, clock=bench.clock, once=once)
     bench.runner.outcomes["nightly"] = list(outcomes)
     scheduler.define()
     bench.clock.pass_(days=1)

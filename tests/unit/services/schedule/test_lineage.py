@@ -122,7 +122,7 @@ def test_neither_texts_of_errors_nor_names_of_files_are_told(bench: Bench, told:
 def test_a_server_that_hangs_holds_up_no_run(bench: Bench, told: Receiver, caplog: pytest.LogCaptureFixture) -> None:
     told.hangs.set()
     scheduler = bench.scheduler(DAILY, lineage=True)
-    scheduler.listeners = listeners_of(scheduler.definition, bench.store, now=bench.clock(), once=False)
+    scheduler.listeners = listeners_of(scheduler.definition, bench.store, clock=bench.clock, once=False)
     scheduler.define()
     begun = time.monotonic()
     for _ in range(3):

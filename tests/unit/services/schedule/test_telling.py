@@ -6,7 +6,6 @@ import json
 import socket
 import time
 import urllib.request
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -60,7 +59,7 @@ def test_a_webhook_that_hangs_holds_up_no_run(
     receiver.hangs.set()
     monkeypatch.setattr(listeners, "MOST_WAITING", 2)
     scheduler = bench.scheduler(DAILY, webhook=receiver.address)
-    scheduler.listeners = listeners_of(scheduler.definition, bench.store, now=bench.clock(), once=False)
+    scheduler.listeners = listeners_of(scheduler.definition, bench.store, clock=bench.clock, once=False)
     scheduler.define()
     bench.runner.outcomes["nightly"] = [FAILED] * 6
     for _ in range(6):
@@ -127,8 +126,7 @@ def test_metrics_say_what_the_last_runs_were_and_what_comes(bench: Bench) -> Non
         bench.clock.pass_(days=1)
         scheduler.run_due()
     scheduler.listeners.close(seconds=20)
-    later = Metrics("default", bench.store)
-    later.remember(bench.clock())
+    later = Metrics("default", bench.store, clock=bench.clock)
     port = later.serve("127.0.0.1", 0)
     job = 'schedule="default",schedule_job="nightly",service="gc"'
     ended = bench.clock().timestamp()
@@ -191,7 +189,7 @@ def test_a_pushgateway_takes_several_jobs_of_one_service_and_keeps_their_names(
 ) -> None:
     settings: dict[str, Any] = {"metrics-push": receiver.address}
     scheduler = bench.scheduler({**DAILY, "weekly": {"cron": "@daily"}}, **settings)
-    scheduler.listeners = listeners_of(scheduler.definition, bench.store, now=bench.clock(), once=True)
+    scheduler.listeners = listeners_of(scheduler.definition, bench.store, clock=bench.clock, once=True)
     scheduler.define()
     bench.clock.pass_(days=1)
     scheduler.run_due()
@@ -257,12 +255,3 @@ def test_metrics_are_served_at_an_address_of_ipv6(bench: Bench) -> None:
     port = Metrics("default", bench.store).serve("::1", 0)
     with urllib.request.urlopen(f"http://[::1]:{port}/metrics", timeout=10) as answer:
         assert 200 == answer.status
-
-
-def test_what_was_long_ago_is_not_remembered(bench: Bench) -> None:
-    from prometheus_client import generate_latest
-
-    run_with(bench)
-    metrics = Metrics("default", bench.store)
-    metrics.remember(bench.clock() + timedelta(days=60))
-    assert "last_run_duration_seconds{" not in generate_latest(metrics.registry).decode()

@@ -36,7 +36,7 @@ down_revision = "5"
 _JOBS, _RUNS = "nessie_gc_jobs", "nessie_gc_job_runs"
 _INDEXES = {
     "days": ["schedule_key", "day", "status", "reclaimed"],
-    "jobs": ["job_digest", "run_key"],
+    "jobs": ["job_digest", "status", "run_key"],
     "statuses": ["status", "run_key"],
 }
 _DIGEST_BYTES = 20
