@@ -32,7 +32,7 @@ from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.plugins import PluginRegistry, installed
 from nessie_gc_core.services.schedule.asking import known_jobs, pause, trigger
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
-from nessie_gc_core.services.schedule.history import last_success
+from nessie_gc_core.services.schedule.history import last_success, started_since
 from nessie_gc_core.services.schedule.page.figures import figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
 from nessie_gc_core.services.schedule.scheduler import Scheduler
@@ -285,7 +285,7 @@ class Schedule(Closing):
             self.name,
             jobs=jobs,
             statuses=[_status(status) for status in statuses],
-            since=self._clock() - earliest if isinstance(earliest, timedelta) else earliest,
+            since=started_since(self._clock(), earliest) if isinstance(earliest, timedelta) else earliest,
             limit=limit,
         )
         return list(runs)

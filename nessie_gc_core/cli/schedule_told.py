@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from uuid import UUID
 
@@ -25,7 +25,7 @@ from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.output_files import PIPE
-from nessie_gc_core.services.schedule.history import plain_run
+from nessie_gc_core.services.schedule.history import plain_run, started_since
 from nessie_gc_core.services.schedule.page.render import page_templates
 from nessie_gc_core.services.schedule.page.serve import PageServer
 from nessie_gc_core.services.schedule.scheduler import Scheduler
@@ -90,7 +90,7 @@ def history(call: Call) -> int:
             opened.name,
             jobs=call.texts("job"),
             statuses=[RunStatus(status.upper()) for status in call.texts("run_status")],
-            since=None if since is None else datetime.now(UTC) - since,
+            since=None if since is None else started_since(utc_now(), since),
             limit=call.number("limit") or (None if call.session.as_json else SHOWN_RUNS),
         )
         if call.session.as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +30,14 @@ def state_of(job: ScheduledJob, now: datetime, lost: Collection[UUID] = ()) -> s
     if job.paused:
         return "paused"
     return "due" if job.next is not None and job.next.starts <= now else "waiting"
+
+
+def started_since(now: datetime, ago: timedelta) -> datetime | None:
+    """The earliest start of runs that are asked for; ``None``: any, because it would be before the calendar begins."""
+    try:
+        return now - ago
+    except OverflowError:
+        return None
 
 
 def last_success(store: ScheduleStore, schedule: str, job: str, *, clock: Clock) -> datetime | None:

@@ -419,6 +419,13 @@ def test_a_job_that_needs_an_engine_waits_for_the_session_of_another_run(home: P
     assert RunStatus.TIMED_OUT is run.status
 
 
+def test_a_history_may_begin_before_the_calendar(schedule: Schedule, clock: Clock) -> None:
+    schedule.run_once()
+    clock.pass_(days=1)
+    runs = schedule.run_once()
+    assert {run.id for run in runs} == {run.id for run in schedule.history(since="P999999D")} != set()
+
+
 def test_a_history_is_read_no_further_than_its_limit(schedule: Schedule, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, runs = list[object](), schedule._opened.store.runs
 

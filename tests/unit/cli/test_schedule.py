@@ -155,6 +155,8 @@ def test_history_shows_runs_and_one_with_its_report(run: Run) -> None:
     for options, found in (
         (["--run-status", "failed"], [bad]),
         (["--since", "P7D"], [good]),
+        (["--since", "P999999D"], [good, bad]),  # before the calendar begins
+        (["--since", "P730000D"], [good, bad]),  # soon after
         (["--job", "often"], []),
         (["--limit", "1"], [good]),
     ):
