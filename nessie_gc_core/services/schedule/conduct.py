@@ -20,7 +20,7 @@ from nessie_gc_core.model.times import Clock, Elapsed
 from nessie_gc_core.services.ending import TERMINATED
 from nessie_gc_core.services.schedule.definition import JobDefinition
 from nessie_gc_core.services.schedule.history import log_fields
-from nessie_gc_core.services.schedule.outcome import Ended, Outcome, Work, body_of
+from nessie_gc_core.services.schedule.outcome import Ended, Outcome, Work, body_of, smaller
 from nessie_gc_core.services.schedule.running import Runner
 from nessie_gc_core.services.schedule.tables import tables_of
 
@@ -135,7 +135,7 @@ class Conductor:
             if attempts >= _REPORT_ATTEMPTS and tables:
                 tables = []  # a name may be one that it cannot hold
             elif attempts >= _REPORT_ATTEMPTS:
-                finished = replace(finished, report=None)  # it may be too large
+                finished = smaller(finished)  # its report may be too large
             waited = self.elapsed() - begun
             if waited > (self.patience.last if self.stopping.is_set() else self.patience.store):
                 return False

@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from nessie_gc_core.model.report_format import KEY
+from nessie_gc_core.model.report_format import KEY, with_format
 from nessie_gc_core.model.schedule import JobRun, RunStatus
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import json_text, shown
 
 MOST_NUMBERS = 500
 """Numbers of a report that are kept beside it."""
 _WITH_OUTCOMES = ("collection", "outcomes", "done")
 """Objects of reports in which there are outcomes of files; ``done`` is that of a run that failed."""
+_LEFT_OUT = "left_out"
+"""What a report is instead that a store does not take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,14 @@ def _inside(name: str, value: object) -> list[tuple[str, object]]:
     found = [(f"{name}.{key}", inner) for key, inner in value.items()]
     outcomes = value.items() if name in _WITH_OUTCOMES else ()
     return [*found, *(pair for key, inner in outcomes for pair in _inside(f"{name}.{key}", inner))]
+
+
+def smaller(run: JobRun) -> JobRun:
+    """A run for a store that refuses its report: with a word of it instead; then with none, if it refuses that, too."""
+    if run.report is None or _LEFT_OUT in body_of(run.report):
+        return replace(run, report=None)
+    said = f"the store did not take this report of {len(run.report):,} characters"
+    return replace(run, report=json_text(with_format({_LEFT_OUT: said})))
 
 
 class Work(Protocol):

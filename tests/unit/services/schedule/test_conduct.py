@@ -224,6 +224,27 @@ def test_an_outcome_that_the_store_refuses_is_recorded_without_its_report(
     assert (RunStatus.SUCCEEDED, {"deleted.files": 3}) == (run.status, run.numbers)
 
 
+def test_a_report_that_is_too_large_for_the_store_is_said_to_be(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish = bench.store.finish_run
+
+    def small_only(schedule: str, run: JobRun, **named: Any) -> bool:
+        if len(run.report or "") > 1000:
+            raise StoreError("the report is too large")
+        return finish(schedule, run, **named)
+
+    monkeypatch.setattr(bench.store, "finish_run", small_only)
+    report = json.dumps({"references": 7, "warnings": ["x" * 5000]})
+    bench.runner.outcomes["nightly"] = [Outcome(exit_code=0, report=report)]
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    (run,) = scheduler.run_due()
+    (kept,) = bench.store._of("default").runs.values()
+    said = f"the store did not take this report of {len(report):,} characters"
+    assert {"format": 1, "left_out": said} == json.loads(kept.report or "")
+    assert ({"references": 7}, report) == (kept.numbers, run.report)  # who is told of the run has all of it
+
+
 def test_a_report_stays_if_a_store_refuses_only_what_it_says_of_tables(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
