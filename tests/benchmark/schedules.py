@@ -2,7 +2,8 @@
 
 It tells how long it takes to define the jobs, to list them, to find those that are due, to look for lost runs, and to
 read the newest runs and all of them; then how long the page of a year of hourly runs takes, among as many other runs as
-wanted, half of them of the same schedule. The exit code is 1 where a count is not exact.
+wanted, half of them of the same schedule, with a full quarantine in the same database. The exit code is 1 where a count
+is not exact.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
-from uuid import uuid4
+from uuid import UUID, uuid4
 
-from nessie_gc_jdbc import JdbcScheduleStore
+from nessie_gc_jdbc import JdbcLiveSetStore, JdbcScheduleStore
 from nessie_gc_jdbc.rows import batches
 from nessie_gc_jdbc.schedule_days import add_tables
 from nessie_gc_jdbc.schedule_rows import run_row
@@ -25,8 +26,9 @@ from nessie_gc_jdbc.tables import job_runs
 from sqlalchemy import insert
 
 from benchmark.live_sets import DATABASES, empty_database
+from nessie_gc_core.model.quarantine import HeldFile, HeldState
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob, TableBytes
-from nessie_gc_core.services.schedule.page.figures import figures_of
+from nessie_gc_core.services.schedule.page.figures import ScheduleFigures, figures_of
 from nessie_gc_core.services.schedule.page.render import render_schedule
 from nessie_gc_core.testing.schedule_samples import run_of
 
@@ -38,6 +40,8 @@ _YEAR = 365 * 24
 """Runs of a job that runs each hour."""
 _DAYS = 366
 _TIMES = 5
+_SWEEPS, _BUCKETS = 30, 3
+"""Of which files are in quarantine."""
 _TABLES = 60
 """Of which runs say something on each day."""
 
@@ -48,6 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=10_000, help="of the larger schedule; default: 10000")
     parser.add_argument("--runs", type=int, default=2000, help="of each schedule; default: 2000")
     parser.add_argument("--rows", type=int, default=200_000, help="runs among which a year is shown; default: 200000")
+    parser.add_argument("--held", type=int, default=500_000, help="files in quarantine; default: 500000")
     parser.add_argument("--database", action="append", choices=DATABASES, help="may be repeated; default: all")
     given = parser.parse_args(arguments)
     right = True
@@ -55,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
         with empty_database(database, None) as url, _opened(url) as store:
             for jobs in (max(1, given.jobs // 10), given.jobs):
                 right &= _measure(database, store, jobs, given.runs)
-            right &= _measure_page(database, store, given.rows)
+            right &= _measure_page(database, store, given.rows, url, given.held)
     return 0 if right else 1
 
 
@@ -125,25 +130,53 @@ def _occasion(hours: int) -> Occasion:
 
 
 # ---- the page -----------------------------------------------------------------------------------------
-def _measure_page(database: str, store: JdbcScheduleStore, rows: int) -> bool:
-    """The page of the hourly runs of a year, and the newest of them alone."""
+def _measure_page(database: str, store: JdbcScheduleStore, rows: int, url: str, held: int) -> bool:
+    """The page of the hourly runs of a year, the newest of them alone, and what is in quarantine."""
     now, others = _BEGIN + _YEAR * _HOUR, max(0, rows - _YEAR)
     _insert(store, "a year", "hourly", now, _HOUR, _YEAR)
     _insert(store, "a year", "earlier", now - _YEAR * _HOUR, _HOUR / 10, others // 2)
     _insert(store, "another", "hourly", now, _HOUR / 10, others - others // 2)
     store.define_jobs("a year", [_job(number) for number in range(20)])
     _insert_tables(store, now)
-    figures = figures_of(store, "a year", now=now, days=_DAYS)
-    times = {
-        "figures": _fastest(lambda: figures_of(store, "a year", now=now, days=_DAYS)),
-        "page": _fastest(lambda: render_schedule(figures_of(store, "a year", now=now, days=_DAYS))),
-        "20 runs of one job": _fastest(lambda: [*store.runs("a year", jobs=["hourly"], limit=_LATEST)]),
-        "20 failed runs": _fastest(lambda: [*store.runs("a year", statuses=[RunStatus.FAILED], limit=_LATEST)]),
-    }
+    with JdbcLiveSetStore.from_options({"url": url}) as live_sets:
+        live_sets.put_held_files(map(_held_file, range(held)))
+
+        def figures() -> ScheduleFigures:
+            return figures_of(store, "a year", now=now, days=_DAYS, quarantines=live_sets.quarantines())
+
+        found = figures()
+        times = {
+            "figures": _fastest(figures),
+            "page": _fastest(lambda: render_schedule(figures())),
+            f"{held:,} files in quarantine counted": _fastest(lambda: [*live_sets.quarantines()]),
+            "20 runs of one job": _fastest(lambda: [*store.runs("a year", jobs=["hourly"], limit=_LATEST)]),
+            "20 failed runs": _fastest(lambda: [*store.runs("a year", statuses=[RunStatus.FAILED], limit=_LATEST)]),
+        }
     said = ", ".join(f"{what} in {seconds * 1000:,.0f} ms" for what, seconds in times.items())
     sys.stdout.write(f"{database}, {_YEAR:,} runs of a year among {rows:,}: {said}\n")
     sys.stdout.flush()
-    return _YEAR == sum(period.runs for period in figures.periods)
+    counts = sum(period.runs for period in found.periods), sum(each.files for each in found.quarantines)
+    return (_YEAR, held) == counts
+
+
+def _held_file(number: int) -> HeldFile:
+    """One of a sweep on each of the last thirty days, which hold files in three buckets."""
+    sweep, bucket = number % _SWEEPS, number % _BUCKETS
+    path = f"db/table-{number % _TABLES}/data/{number:08}-0-{number:032x}-00001.parquet"
+    return HeldFile(
+        repository="00000000-0000-0000-0000-000000000000",
+        live_set_id=UUID(int=sweep),
+        place=f"s3://bucket-{bucket}/.quarantine/",
+        held_path=f"{UUID(int=sweep)}/1767225600000000/bucket-{bucket}/{path}",
+        location=f"s3://bucket-{bucket}/db/table-{number % _TABLES}/",
+        path=path,
+        size=number,
+        modified=_BEGIN,
+        table=f"db.table-{number % _TABLES}",
+        held=_BEGIN,
+        until=_BEGIN + timedelta(days=sweep),
+        state=HeldState.HELD,
+    )
 
 
 def _insert_tables(store: JdbcScheduleStore, now: datetime) -> None:

@@ -89,10 +89,17 @@ def test_old_tables_are_brought_up_to_date_with_all_their_rows(url, engine, make
     with opened(url) as store:
         assert [UUID(LIVE_SET)] == [live_set.id for live_set in store.live_sets()]
     after = all_rows(engine)
-    assert before == {
-        name: [row[: len(old)] for row, old in zip(after[name], before[name], strict=True)] for name in before
-    }
+    assert before == as_they_were(after, before)
     assert ([CURRENT], [SCHEMA_VERSION]) == (revisions(engine), versions(engine))
+
+
+def as_they_were(after, before):
+    """Rows without the columns that they did not have before."""
+    return {
+        name: [row[: len(old)] for row, old in zip(after[name], before[name], strict=True)]
+        for name in before
+        if name in after
+    }
 
 
 def test_runs_of_earlier_releases_are_counted_on_their_day(url, engine):
@@ -351,9 +358,7 @@ def test_a_migration_that_rebuilds_a_table_keeps_the_rows_that_refer_to_it(url, 
         migrate(store, scripts_with_next(tmp_path, fails=False))
     after = all_rows(engine)
     assert [*before["nessie_gc_live_sets"][0], None] == list(after.pop("nessie_gc_live_sets")[0])
-    assert {name: rows for name, rows in before.items() if name in after} == {
-        name: rows for name, rows in after.items() if name in before
-    }
+    assert {name: rows for name, rows in before.items() if name in after} == as_they_were(after, before)
     assert "VARCHAR(60)" == columns(engine)["nessie_gc_live_sets"]["status"][0]
     assert [SCHEMA_VERSION + 1] == versions(engine)
 

@@ -26,6 +26,8 @@ MOST_JOBS = 30
 """So many jobs are listed at once; first of all those that run, are due or went wrong, if there are more."""
 MOST_MORE_JOBS = 500
 """So many more can be unfolded."""
+MOST_QUARANTINES = 50
+"""So many quarantines are listed: those that end next. The others are one sum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,16 @@ class ScheduleFigures:
     def reclaimed(self) -> int:
         """Bytes of all periods."""
         return sum(period.reclaimed for period in self.periods)
+
+    @property
+    def listed_quarantines(self) -> Sequence[Quarantine]:
+        """Those that end next."""
+        return self.quarantines[:MOST_QUARANTINES]
+
+    @property
+    def more_quarantines(self) -> Sequence[Quarantine]:
+        """All others."""
+        return self.quarantines[MOST_QUARANTINES:]
 
 
 def figures_of(

@@ -200,7 +200,10 @@ held_files = _table(
     Column("held", BigInteger, nullable=False),
     Column("ends", BigInteger, nullable=False),
     Column("state", String(40), nullable=False),
+    Column("group_key", key_type(1), nullable=False),
 )
+Index(f"{PREFIX}held_files_groups", *(held_files.c[name] for name in ("group_key", "sidecar", "size")))
+"""Has all that is summed of a quarantine, so that no row is looked at."""
 leases = _table(
     "leases",
     _key("repository_key", 1),

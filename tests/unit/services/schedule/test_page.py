@@ -14,7 +14,14 @@ import pytest
 
 from nessie_gc_core.model.quarantine import HeldState, Quarantine
 from nessie_gc_core.services.schedule.outcome import Outcome
-from nessie_gc_core.services.schedule.page.figures import DAYS, MOST_JOBS, MOST_MORE_JOBS, ScheduleFigures, figures_of
+from nessie_gc_core.services.schedule.page.figures import (
+    DAYS,
+    MOST_JOBS,
+    MOST_MORE_JOBS,
+    MOST_QUARANTINES,
+    ScheduleFigures,
+    figures_of,
+)
 from nessie_gc_core.services.schedule.page.multiples import MOST_TABLES, TableSeries
 from nessie_gc_core.services.schedule.page.render import render_schedule
 from nessie_gc_core.testing.schedule_samples import job, run_of
@@ -76,6 +83,17 @@ def test_figures_are_those_of_the_last_days(figures: ScheduleFigures) -> None:
     assert (3145728, 3145728, 0, 0) == (figures.reclaimed, figures.most_reclaimed, figures.running, figures.overdue)
     assert ["SUCCEEDED", "FAILED"] == [run.status.value for run in figures.latest]
     assert ["FAILED"] == [run.status.value for run in figures.bad]
+
+
+def test_many_quarantines_are_the_next_to_end_and_a_sum(bench: Bench, figures: ScheduleFigures) -> None:
+    (held,) = figures.quarantines
+    days = range(MOST_QUARANTINES + 3)
+    many = [replace(held, until=held.until + timedelta(days=day), repository=f"r{day}", files=day) for day in days]
+    text = render_schedule(replace(figures, quarantines=many))
+    listed = re.findall(r'data-name="repository">(r\d+)<', text)
+    assert [f"r{day}" for day in range(MOST_QUARANTINES)] == listed
+    row = Seen(text.partition("<tr>" + '<th scope="row">3 more: ')[2].partition("</tr>")[0]).text.split()
+    assert ["nessie-gc", "list-quarantine", str(50 + 51 + 52), "6.0", "KiB"] == row
 
 
 def test_a_long_time_is_shown_week_by_week_and_misses_nothing(bench: Bench) -> None:
@@ -205,7 +223,7 @@ def test_a_page_says_what_is_due_what_failed_and_what_was_reclaimed(figures: Sch
         "Reclaimed 3.0 MiB in 30 days",
         "In quarantine 2.0 KiB 7 files",
         "nightly FAILED 2026-03-03 00:00 2026-03-03 00:00 0 s it failed: <b>",
-        "s3://held/ HELD 2026-03-11 00:00 7 2.0 KiB",
+        "s3://held/ r HELD 2026-03-11 00:00 7 2.0 KiB",
     ):
         assert expected in text
 

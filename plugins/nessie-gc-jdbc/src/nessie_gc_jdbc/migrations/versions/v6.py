@@ -1,4 +1,4 @@
-"""Version 6: what is summed of runs by day, what runs say of tables, and which occasions are repeated."""
+"""Version 6: sums of runs by day and of files in quarantine, what runs say of tables, and what is repeated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sqlalchemy.types import TypeEngine
 revision = "6"
 down_revision = "5"
 
-_JOBS, _RUNS = "nessie_gc_jobs", "nessie_gc_job_runs"
+_JOBS, _RUNS, _HELD = "nessie_gc_jobs", "nessie_gc_job_runs", "nessie_gc_held_files"
 _INDEXES = {
     "days": ["schedule_key", "day", "status", "reclaimed"],
     "jobs": ["job_digest", "status", "run_key"],
@@ -81,6 +81,25 @@ def upgrade() -> None:
         mysql_engine="InnoDB",
         mysql_charset="utf8mb4",
     )
+
+    _group_held_files(connection)
+
+
+def _group_held_files(connection: Connection) -> None:
+    """Adds what files of a quarantine share, and an index that has all that is summed of them."""
+    if "group_key" not in {column["name"] for column in inspect(connection).get_columns(_HELD)}:
+        op.add_column(_HELD, Column("group_key", _key_type(), nullable=False, server_default=text("''")))
+    held = Table(_HELD, MetaData(), autoload_with=connection)
+    change = update(held).where(held.c.held_key == bindparam("of")).values(group_key=bindparam("new_group_key"))
+    shared = ("live_set_id", "place", "ends", "state")
+    query = select(held.c.held_key, *(held.c[name] for name in shared)).order_by(held.c.held_key).limit(_BATCH_ROWS)
+    page = connection.execute(query).all()
+    while page:
+        rows = [{"of": key, "new_group_key": _digest(*values)} for key, *values in page]
+        connection.execute(change, rows)
+        page = connection.execute(query.where(held.c.held_key > page[-1].held_key)).all()
+    if f"{_HELD}_groups" not in {index["name"] for index in inspect(connection).get_indexes(_HELD)}:
+        op.create_index(f"{_HELD}_groups", _HELD, ["group_key", "sidecar", "size"])
 
 
 def _repeated() -> list[Column[Any]]:
@@ -177,8 +196,8 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _digest(value: str) -> bytes:
-    return hashlib.blake2b(f"[{json.dumps(value)}]".encode(), digest_size=_DIGEST_BYTES).digest()
+def _digest(*values: str | int) -> bytes:
+    return hashlib.blake2b(json.dumps(values).encode(), digest_size=_DIGEST_BYTES).digest()
 
 
 def _key_type() -> TypeEngine[bytes]:
