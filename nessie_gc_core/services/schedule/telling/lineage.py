@@ -14,6 +14,7 @@ from openlineage.client.facet_v2 import (
     OutputDatasetFacet,
     RunFacet,
     job_type_job,
+    nominal_time_run,
     output_statistics_output_dataset,
     symlinks_dataset,
 )
@@ -28,8 +29,8 @@ from nessie_gc_core.services.schedule.telling.library_logs import keep_addresses
 PRODUCER = f"urn:nessie-gc:{version('nessie-gc-core')}"
 SCHEMAS = "urn:nessie-gc:openlineage:1"
 """The id of the schema of our own facets (``docs/reference/openlineage.json``)."""
-FACET = "nessieGc"
-"""The name of our own facets."""
+OUTCOME, DELETION = "nessieGc_outcome", "nessieGc_deletion"
+"""The names of our own facets: of a run, and of a dataset."""
 SERVICES = frozenset(
     {
         "gc", "sweep", "expire", "deferred-deletes", "delete-unreferenced", "expire-snapshots", "remove-orphan-files",
@@ -49,7 +50,7 @@ _ENDS = {
 
 
 @attr.define
-class NessieGcRunFacet(RunFacet):
+class NessieGcOutcomeRunFacet(RunFacet):
     """How a run ended, and the numbers of its report."""
 
     service: str
@@ -63,11 +64,11 @@ class NessieGcRunFacet(RunFacet):
 
     @staticmethod
     def _get_schema() -> str:
-        return f"{SCHEMAS}#/$defs/NessieGcRunFacet"
+        return f"{SCHEMAS}#/$defs/NessieGcOutcomeRunFacet"
 
 
 @attr.define
-class NessieGcOutputDatasetFacet(OutputDatasetFacet):
+class NessieGcDeletionOutputDatasetFacet(OutputDatasetFacet):
     """What was deleted of a table."""
 
     deletedFiles: int  # noqa: N815
@@ -77,7 +78,7 @@ class NessieGcOutputDatasetFacet(OutputDatasetFacet):
 
     @staticmethod
     def _get_schema() -> str:
-        return f"{SCHEMAS}#/$defs/NessieGcOutputDatasetFacet"
+        return f"{SCHEMAS}#/$defs/NessieGcDeletionOutputDatasetFacet"
 
 
 class Lineage:
@@ -126,7 +127,7 @@ class Lineage:
             self._client.close(_CLOSE_SECONDS)
 
     def _emit(self, run: JobRun, state: RunState, at: datetime, changes: Changes) -> None:
-        facet = NessieGcRunFacet(
+        outcome = NessieGcOutcomeRunFacet(
             producer=PRODUCER,
             service=run.service,
             schedule=self._schedule,
@@ -137,13 +138,14 @@ class Lineage:
             numbers=dict(run.numbers),
             datasetsLeftOut=changes.left_out,
         )
+        due = nominal_time_run.NominalTimeRunFacet(nominalStartTime=run.occasion.due.isoformat(), producer=PRODUCER)
         kind = job_type_job.JobTypeJobFacet(
             processingType="BATCH", integration="NESSIE_GC", jobType="JOB", producer=PRODUCER
         )
         event = RunEvent(
             eventType=state,
             eventTime=at.isoformat(),
-            run=Run(runId=str(run.id), facets={FACET: facet}),
+            run=Run(runId=str(run.id), facets={OUTCOME: outcome, "nominalTime": due}),
             job=Job(namespace=self._namespace, name=f"{self._schedule}.{run.job}", facets={"jobType": kind}),
             inputs=[],
             outputs=[_dataset(table) for table in changes.tables],
@@ -164,7 +166,9 @@ def _dataset(table: ChangedTable) -> OutputDataset:
         "expiredSnapshots": table.snapshots,
         "tablesLeftOut": table.tables_left_out,
     }
-    written: dict[str, OutputDatasetFacet] = {FACET: NessieGcOutputDatasetFacet(**deleted, producer=PRODUCER)}
+    written: dict[str, OutputDatasetFacet] = {
+        DELETION: NessieGcDeletionOutputDatasetFacet(**deleted, producer=PRODUCER)
+    }
     if table.written_files is not None:
         written["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
             size=table.written_bytes, fileCount=table.written_files, producer=PRODUCER

@@ -15,7 +15,7 @@ import pytest
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.telling.changed_tables import MOST_NAMES, MOST_TABLES, Changes, place_of
-from nessie_gc_core.services.schedule.telling.lineage import SCHEMAS, SERVICES
+from nessie_gc_core.services.schedule.telling.lineage import DELETION, OUTCOME, SCHEMAS, SERVICES
 from nessie_gc_core.services.schedule.telling.settings import listeners_of
 
 from .conftest import DAILY, FAILED, Bench, Receiver, run_with
@@ -76,9 +76,9 @@ def test_a_run_begins_and_completes_with_the_tables_that_it_changed(bench: Bench
     assert ([], run.started.isoformat()) == (start["outputs"], start["eventTime"])
     (table,) = complete["outputs"]
     assert ("s3://lake", "warehouse/db/t") == (table["namespace"], table["name"])
-    assert (4, 100) == tuple(table["outputFacets"]["nessieGc"][name] for name in ("deletedFiles", "deletedBytes"))
+    assert (4, 100) == tuple(table["outputFacets"][DELETION][name] for name in ("deletedFiles", "deletedBytes"))
     assert [{"namespace": "s3://lake", "name": "db.t", "type": "TABLE"}] == table["facets"]["symlinks"]["identifiers"]
-    assert {"deleted.files": 3, "deleted.bytes": 70} == complete["run"]["facets"]["nessieGc"]["numbers"]
+    assert {"deleted.files": 3, "deleted.bytes": 70} == complete["run"]["facets"][OUTCOME]["numbers"]
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,34 @@ def test_our_facets_are_as_their_schema_says(bench: Bench, told: Receiver) -> No
     tell(bench, {"tables": [SWEPT]}, exit_code=1)
     assert SCHEMAS == SCHEMA["$id"]
     for event in events(told):
-        facets = [event["run"]["facets"]["nessieGc"]]
-        facets += [table["outputFacets"]["nessieGc"] for table in event["outputs"]]
+        facets = [event["run"]["facets"][OUTCOME]]
+        facets += [table["outputFacets"][DELETION] for table in event["outputs"]]
         for facet in facets:
             name = facet["_schemaURL"].removeprefix(f"{SCHEMAS}#/$defs/")
             jsonschema.validate(facet, SCHEMA["$defs"][name])
             assert set(facet) <= set(SCHEMA["$defs"][name]["properties"])
+
+
+def test_our_facets_are_named_as_the_specification_asks(bench: Bench, told: Receiver) -> None:
+    tell(bench, {"tables": [SWEPT]})
+    entities = []
+    for event in events(told):
+        (dataset,) = event["outputs"] or [{"outputFacets": {}}]
+        for entity, facets in (("Run", event["run"]["facets"]), ("OutputDataset", dataset["outputFacets"])):
+            for key, facet in facets.items():
+                if facet["_schemaURL"].startswith("urn:nessie-gc:"):
+                    prefix, name = key.split("_")
+                    expected = f"{prefix[0].upper()}{prefix[1:]}{name.capitalize()}{entity}Facet"
+                    assert expected == facet["_schemaURL"].rpartition("/")[2]
+                    entities.append(entity)
+    assert ["Run", "Run", "OutputDataset"] == entities
+
+
+def test_a_run_says_when_it_was_due(bench: Bench, told: Receiver) -> None:
+    tell(bench, {})
+    (run,) = bench.runs()
+    due = [event["run"]["facets"]["nominalTime"]["nominalStartTime"] for event in events(told)]
+    assert [run.occasion.due.isoformat()] * 2 == due
 
 
 @pytest.mark.parametrize("service", ["health", "mark", "autotag"])
@@ -291,7 +313,7 @@ def test_of_many_tables_at_one_location_the_first_are_named_and_the_others_count
     tell(bench, {"tables": [{**SWEPT, "tables": [f"db.t{number}" for number in range(MOST_NAMES + 3)]}]})
     ((table,),) = (event["outputs"] for event in events(told)[1:])
     assert MOST_NAMES == len(table["facets"]["symlinks"]["identifiers"])
-    assert 3 == table["outputFacets"]["nessieGc"]["tablesLeftOut"]
+    assert 3 == table["outputFacets"][DELETION]["tablesLeftOut"]
 
 
 def test_a_table_that_changed_on_two_branches_is_named_once_with_the_sums() -> None:
