@@ -123,6 +123,11 @@ def left_to_others(table: TableMetadata, current: CurrentTable) -> Left | None:
     return Left(outcome="left alone", reason=f"it is maintained by {product}", format_version=current.format_version)
 
 
+def reported_location(location: str | None, run: Run) -> str | None:
+    """The location of a table as a sweep reports it, so that both name it alike; ``None`` if it cannot be compared."""
+    return None if location is None else run.choice.rules().place_prefix_or_none(location)
+
+
 def version_of(current: CurrentTable) -> ContentVersion:
     """A state of a table as readers take it."""
     return ContentVersion(

@@ -56,6 +56,7 @@ def test_what_goes_is_reported_by_table(lake: ExpiryLake) -> None:
     report = lake.expire(include=["db.t"], by_table=True)
     (row,) = report.collection.tables or []
     assert (("db.t",), report.collection.outcomes[Outcome.DELETED]) == (row.tables, row.outcomes[Outcome.DELETED])
+    assert [row.location] == [table.location for table in report.tables]
 
 
 def test_what_only_expired_snapshots_need_goes_and_the_rest_stays(lake: ExpiryLake) -> None:

@@ -118,6 +118,7 @@ class TableLook:
             reason=_NOT_DUE,
             format_version=current.format_version,
             before=files_of(tallies),
+            location=table.location,
         )
         specs, default = table.spec_fields, table.default_spec
         plans = self.rules.due(tallies, specs, columns=table.columns, default_spec=default)

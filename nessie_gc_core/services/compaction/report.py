@@ -104,6 +104,8 @@ class CompactedTable:
     """The branch of Nessie that was named; ``None``: the one that the catalog is configured for."""
     outcome: Compacted
     """What."""
+    location: str | None = None
+    """Where it is, as a sweep reports it; ``None`` if its metadata was not read."""
     reason: str | None = None
     """Why not everything that is due was committed, or why nothing was planned."""
     format_version: int | None = None

@@ -16,7 +16,7 @@ from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook
 from nessie_gc_core.services.compaction.parameters import CompactParameters
 from nessie_gc_core.services.compaction.planning import within_budget
 from nessie_gc_core.services.compaction.report import Compacted, CompactedTable, CompactionReport
-from nessie_gc_core.services.current_tables import each_table, maintenance_of
+from nessie_gc_core.services.current_tables import each_table, maintenance_of, reported_location
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.work_branch import WorkBranch, check_work_branch
 from nessie_gc_core.tables import Maintenance
@@ -132,7 +132,8 @@ class CompactService(Service[Run]):
 
     def _report(self, run: Run, tables: Sequence[CompactedTable], seconds: float, *, dry_run: bool) -> CompactionReport:
         catalog = self.parameters.check(run.clock())
-        return CompactionReport(catalog=catalog, dry_run=dry_run, tables=tuple(tables), seconds=seconds)
+        rows = tuple(replace(table, location=reported_location(table.location, run)) for table in tables)
+        return CompactionReport(catalog=catalog, dry_run=dry_run, tables=rows, seconds=seconds)
 
 
 def _planned_tables(planned: PlannedCompaction) -> Iterator[CurrentTable]:

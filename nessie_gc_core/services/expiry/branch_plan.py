@@ -25,6 +25,7 @@ from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion, Refer
 from nessie_gc_core.model.table_metadata import TableMetadata
 from nessie_gc_core.model.table_properties import metadata_folder
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.services.current_tables import reported_location
 from nessie_gc_core.services.expiry.rules import ExpiryRules
 from nessie_gc_core.services.heads import contents_at
 from nessie_gc_core.services.run import Run
@@ -48,6 +49,8 @@ class PlannedVersion:
     """Those that are left out; empty if none may be removed."""
     left_alone: str | None = None
     """Why nothing may be removed, if that is worth reporting."""
+    location: str | None = None
+    """Where the table is, as a sweep reports it; ``None``: not known."""
 
 
 class BranchPlan:
@@ -144,7 +147,9 @@ class BranchPlan:
             return replace(nothing, left_alone=one_line(error))
         if table is None:
             return nothing
-        nothing = replace(nothing, snapshots=len(table.snapshots))
+        nothing = replace(
+            nothing, snapshots=len(table.snapshots), location=reported_location(table.location, self._run)
+        )
         try:
             going = self._going(table, version, needed)
         except NessieGcError as error:

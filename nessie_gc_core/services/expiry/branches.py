@@ -71,6 +71,7 @@ class _Attempts:
         self.results[planned.version.content_id] = ExpiredTable(
             table=planned.version.content_key,
             outcome=outcome,
+            location=planned.location,
             reason=reason,
             snapshots=planned.snapshots,
             expired=len(planned.snapshot_ids) if outcome is Committed.EXPIRED else 0,

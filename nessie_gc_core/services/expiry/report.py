@@ -28,6 +28,8 @@ class ExpiredTable:
     """The branch on which it is; ``None`` in a catalog without branches."""
     outcome: Committed
     """The outcome of the commit."""
+    location: str | None = None
+    """Where it is, as a sweep reports it; ``None`` if its metadata was not read."""
     reason: str | None = None
     """Why nothing, or not all, was committed."""
     snapshots: int = 0
@@ -49,6 +51,7 @@ class ExpiredTable:
             "table": self.table,
             "reference": self.reference,
             "outcome": self.outcome.value,
+            "location": self.location,
             "reason": self.reason,
             "snapshots": self.snapshots,
             "expired": self.expired,

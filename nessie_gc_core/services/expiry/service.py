@@ -296,6 +296,7 @@ class _Expiry(Purpose):
         return ExpiredTable(
             table=name,
             outcome=result.outcome,
+            location=self._places.get(planned.table.location),
             reason=self._decision.left_alone.get(name, result.reason),
             snapshots=planned.snapshots,
             expired=len(result.removal.snapshot_ids),

@@ -94,7 +94,7 @@ class TableLook:
             why = left_to_others(table, current)
             if why is not None:
                 return left(why)
-            report = replace(nothing, format_version=current.format_version)
+            report = replace(nothing, format_version=current.format_version, location=table.location)
             if manifests is None:
                 return PlannedTable(report=replace(report, reason=_FEW))
             return self.planned(current, table, manifests, report)

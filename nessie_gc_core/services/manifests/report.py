@@ -78,6 +78,8 @@ class ReorganizedTable:
     """The branch of Nessie that was named; ``None``: the one that the catalog is configured for."""
     outcome: Reorganized
     """What."""
+    location: str | None = None
+    """Where it is, as a sweep reports it; ``None`` if its metadata was not read."""
     reason: str | None = None
     """Why nothing was committed."""
     format_version: int | None = None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.services.current_tables import maintenance_of
+from nessie_gc_core.services.current_tables import maintenance_of, reported_location
 from nessie_gc_core.services.manifests.applying import ManifestRewriter
 from nessie_gc_core.services.manifests.looking import PlannedTable, TableLook, planned_tables
 from nessie_gc_core.services.manifests.parameters import RewriteManifestsParameters
@@ -57,7 +57,7 @@ class RewriteManifestsService(Service[Run]):
         maintenance, started = self._maintenance(run), run.elapsed()  # a session that has to start first does not count
         tables = sorted(planned_tables(run, maintenance, self.parameters), key=lambda table: table.report.table)
         reports = [table.report for table in tables]
-        return PlannedManifests(report=self._report(reports, run.elapsed() - started, dry_run=True), tables=tables)
+        return PlannedManifests(report=self._report(run, reports, run.elapsed() - started, dry_run=True), tables=tables)
 
     def apply(self, run: Run, planned: PlannedManifests) -> ManifestsReport:
         """Rewrites only what was planned and still exists."""
@@ -69,10 +69,13 @@ class RewriteManifestsService(Service[Run]):
             for number, table in enumerate(planned.tables, start=1):
                 tables.append(rewriter.rewritten(table))
                 run.tell("rewrite", number, len(planned.tables))
-        return self._report(tables, planned.report.seconds + run.elapsed() - started, dry_run=False)
+        return self._report(run, tables, planned.report.seconds + run.elapsed() - started, dry_run=False)
 
     def _maintenance(self, run: Run) -> Maintenance:
         return maintenance_of(run, self.name, self.parameters.check(), self.parameters.table_branch)
 
-    def _report(self, tables: Sequence[ReorganizedTable], seconds: float, *, dry_run: bool) -> ManifestsReport:
-        return ManifestsReport(catalog=self.parameters.check(), dry_run=dry_run, tables=tuple(tables), seconds=seconds)
+    def _report(
+        self, run: Run, tables: Sequence[ReorganizedTable], seconds: float, *, dry_run: bool
+    ) -> ManifestsReport:
+        rows = tuple(replace(table, location=reported_location(table.location, run)) for table in tables)
+        return ManifestsReport(catalog=self.parameters.check(), dry_run=dry_run, tables=rows, seconds=seconds)

@@ -62,6 +62,11 @@ class ScheduleSettings(ConnectorOptions):
         "(openlineage.yml, OPENLINEAGE_URL).",
     )
     lineage_namespace: str = option("nessie-gc", help="Namespace of the jobs in OpenLineage.")
+    lineage_catalog: str | None = option(
+        None,
+        help="Namespace of the names of tables in OpenLineage, such as the address that other producers name the "
+        "catalog by (default: the one that the report of each service says).",
+    )
     page_port: int | None = option(
         None, minimum=0, maximum=65_535, help="Serve the page of the schedule at this port; 0: any (default: none)."
     )

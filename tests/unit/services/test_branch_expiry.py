@@ -60,6 +60,7 @@ def test_all_tables_of_a_branch_are_changed_in_one_commit(lake: MemoryBranchLake
     report = lake.expire()
 
     assert dict.fromkeys(newest, Committed.EXPIRED) == outcomes(report)
+    assert [f"file://{lake.folder}/{key}/" for key in newest] == [table.location for table in report.tables]
     assert {key: [id_] for key, id_ in newest.items()} == {key: lake.listed(key) for key in newest}
     head, parent, *_ = lake.repository.commit_log(lake.lake.history.reference("main"))
     assert (before, 3) == (parent.commit_id, len(head.operations or ()))

@@ -28,6 +28,7 @@ from nessie_gc_core.services.compaction.looking import PlannedTable, TableLook
 from nessie_gc_core.services.compaction.parameters import CompactParameters
 from nessie_gc_core.services.compaction.report import Compacted, CompactedTable, CompactionReport
 from nessie_gc_core.services.compaction.service import CompactService
+from nessie_gc_core.services.current_tables import reported_location
 from nessie_gc_core.services.run import GoOn, never_stopped
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -94,6 +95,15 @@ def test_a_table_whose_summary_has_too_few_files_is_not_opened(lake: ExpiryLake,
         report.before,
     )
     assert Compacted.UNREADABLE is planned(look).report.outcome
+
+
+def test_a_table_has_the_location_that_a_sweep_reports(lake: ExpiryLake, look: TableLook) -> None:
+    location = planned(look).report.location
+    assert lake.load().location() == location
+    run = lake.run()
+    assert [f"{location}/", "s3://lake/t/", None, None] == [
+        reported_location(each, run) for each in (location, "s3a://lake/t", "no-scheme-of-ours://lake/t", None)
+    ]
 
 
 # ---- applying -----------------------------------------------------------------------------------------

@@ -71,6 +71,7 @@ def test_it_reads_what_manifest_lists_say(lake: ExpiryLake, maintenance: Scripte
     snapshot = lake.load().current_snapshot()
     assert snapshot is not None
     lengths = [manifest.manifest_length for manifest in snapshot.manifests(lake.load().io)]
+    assert lake.load().location() == table.report.location
     assert (4, sum(lengths), 4, 1) == (
         table.report.manifests,
         table.report.bytes,

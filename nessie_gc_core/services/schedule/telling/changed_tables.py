@@ -23,9 +23,11 @@ class ChangedTable:
     """What a run did to a table, in the words of OpenLineage."""
 
     namespace: str
-    """Where its name counts: a bucket, or a catalog."""
+    """Where its name counts: a bucket; if its location is not known, a catalog."""
     name: str
     """A path in the bucket, or its dotted name in the catalog."""
+    catalog: str | None = None
+    """What the report says of the catalog of its tables; ``None``: it does not say of which one each table is."""
     tables: tuple[str, ...] = ()
     """Dotted names of the first tables at that path."""
     tables_left_out: int = 0
@@ -97,14 +99,14 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 def _changed(report: Mapping[str, Any]) -> Iterator[ChangedTable]:
     for row in _rows(report):
-        if "location" in row:
-            yield from _swept(row)
-        elif row.get("snapshot_ids"):
+        if row.get("snapshot_ids"):
             yield _compacted(row, report)
         elif row.get("snapshot_id") is not None:
             yield _reorganized(row, report)
         elif row.get("outcome") == "expired":
             yield _expired(row, report)
+        elif "location" in row:
+            yield from _swept(row, report)
 
 
 def _rows(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -112,7 +114,7 @@ def _rows(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return listed(inside(report, "collection", "tables") if tables is None else tables)
 
 
-def _swept(row: Mapping[str, Any]) -> Iterator[ChangedTable]:
+def _swept(row: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[ChangedTable]:
     files, size = (sum(number(inside(row, outcome, part)) for outcome in _GONE) for part in ("files", "bytes"))
     if files:
         namespace, name = place_of(text(row["location"]))
@@ -121,6 +123,7 @@ def _swept(row: Mapping[str, Any]) -> Iterator[ChangedTable]:
         yield ChangedTable(
             namespace=namespace,
             name=name,
+            catalog=_repository(report),
             tables=tables[:MOST_NAMES],
             tables_left_out=len(tables[MOST_NAMES:]),
             deleted_files=files,
@@ -129,9 +132,8 @@ def _swept(row: Mapping[str, Any]) -> Iterator[ChangedTable]:
 
 
 def _compacted(row: Mapping[str, Any], report: Mapping[str, Any]) -> ChangedTable:
-    return ChangedTable(
-        namespace=_catalog(report),
-        name=text(row.get("table")),
+    return replace(
+        _table(row, _catalog(report)),
         deleted_files=_numbers(row, "removed_data_files", "removed_delete_files"),
         deleted_bytes=_numbers(row, "removed_bytes"),
         written_files=_numbers(row, "added_data_files", "added_delete_files"),
@@ -142,9 +144,8 @@ def _compacted(row: Mapping[str, Any], report: Mapping[str, Any]) -> ChangedTabl
 def _reorganized(row: Mapping[str, Any], report: Mapping[str, Any]) -> ChangedTable:
     before, after, rewritten = row.get("manifests"), row.get("manifests_after"), number(row.get("rewritten"))
     is_known = before is not None and after is not None
-    return ChangedTable(
-        namespace=_catalog(report),
-        name=text(row.get("table")),
+    return replace(
+        _table(row, _catalog(report)),
         deleted_files=rewritten,
         deleted_bytes=_numbers(row, "rewritten_bytes"),
         written_files=max(number(after) - number(before) + rewritten, 0) if is_known else None,
@@ -152,13 +153,19 @@ def _reorganized(row: Mapping[str, Any], report: Mapping[str, Any]) -> ChangedTa
 
 
 def _expired(row: Mapping[str, Any], report: Mapping[str, Any]) -> ChangedTable:
-    return ChangedTable(
-        namespace=text(inside(report, "collection", "address")),
-        name=text(row.get("table")),
+    return replace(
+        _table(row, _repository(report)),
         deleted_files=number(inside(row, "files", "files")),
         deleted_bytes=number(inside(row, "files", "bytes")),
         snapshots=_numbers(row, "expired"),
     )
+
+
+def _table(row: Mapping[str, Any], catalog: str | None) -> ChangedTable:
+    """A table that a report names: at its location, or if that is not known, in its catalog."""
+    location, name = text(row.get("location")), text(row.get("table"))
+    namespace, path = place_of(location) if location else (catalog or "", name)
+    return ChangedTable(namespace=namespace, name=path, catalog=catalog, tables=(name,) if location else ())
 
 
 def _numbers(row: Mapping[str, Any], *names: str) -> int:
@@ -167,6 +174,13 @@ def _numbers(row: Mapping[str, Any], *names: str) -> int:
 
 def _catalog(report: Mapping[str, Any]) -> str:
     return f"iceberg://{text(report.get('catalog'))}"
+
+
+def _repository(report: Mapping[str, Any]) -> str | None:
+    """The address of the repository that was swept; empty if the report does not say it, ``None`` of several."""
+    collection = report if inside(report, "collection") is None else inside(report, "collection")
+    several = len(listed(inside(collection, "repositories"))) > 1
+    return None if several else text(inside(collection, "address"))
 
 
 def place_of(location: str) -> tuple[str, str]:

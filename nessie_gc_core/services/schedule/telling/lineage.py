@@ -86,14 +86,14 @@ class Lineage:
 
     name = "OpenLineage"
 
-    def __init__(self, schedule: str, *, namespace: str) -> None:
-        """Takes the schedule, and the namespace of its jobs.
+    def __init__(self, schedule: str, *, namespace: str, catalog: str | None = None) -> None:
+        """Takes the schedule, the namespace of its jobs, and that of the names of tables if reports do not say it.
 
         Raises:
             ConfigurationError: the settings of the client are wrong, or it has none.
         """
         keep_addresses_out()
-        self._schedule, self._namespace = schedule, namespace
+        self._schedule, self._namespace, self._catalog = schedule, namespace, catalog
         try:
             self._client = OpenLineageClient()
         except Exception as error:  # noqa: BLE001 - whatever its libraries raise; their texts may show what is secret
@@ -148,18 +148,23 @@ class Lineage:
             run=Run(runId=str(run.id), facets={OUTCOME: outcome, "nominalTime": due}),
             job=Job(namespace=self._namespace, name=f"{self._schedule}.{run.job}", facets={"jobType": kind}),
             inputs=[],
-            outputs=[_dataset(table) for table in changes.tables],
+            outputs=[self._dataset(table) for table in changes.tables],
             producer=PRODUCER,
         )
         with without_addresses():
             self._client.emit(event)
 
+    def _dataset(self, table: ChangedTable) -> OutputDataset:
+        facets: dict[str, DatasetFacet] = {}
+        catalog = table.catalog if table.catalog is None else self._catalog or table.catalog
+        if catalog and table.tables:
+            identifiers = [symlinks_dataset.Identifier(catalog, name, "TABLE") for name in table.tables]
+            facets["symlinks"] = symlinks_dataset.SymlinksDatasetFacet(identifiers=identifiers, producer=PRODUCER)
+        return OutputDataset(namespace=table.namespace, name=table.name, facets=facets, outputFacets=_facets(table))
 
-def _dataset(table: ChangedTable) -> OutputDataset:
-    facets: dict[str, DatasetFacet] = {}
-    if table.tables:
-        identifiers = [symlinks_dataset.Identifier(table.namespace, name, "TABLE") for name in table.tables]
-        facets["symlinks"] = symlinks_dataset.SymlinksDatasetFacet(identifiers=identifiers, producer=PRODUCER)
+
+def _facets(table: ChangedTable) -> dict[str, OutputDatasetFacet]:
+    """What was deleted of it, and what was written."""
     deleted: dict[str, Any] = {
         "deletedFiles": table.deleted_files,
         "deletedBytes": table.deleted_bytes,
@@ -173,4 +178,4 @@ def _dataset(table: ChangedTable) -> OutputDataset:
         written["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
             size=table.written_bytes, fileCount=table.written_files, producer=PRODUCER
         )
-    return OutputDataset(namespace=table.namespace, name=table.name, facets=facets, outputFacets=written)
+    return written

@@ -54,7 +54,8 @@ def _lineage(definition: ScheduleDefinition) -> Listener:
         raise ConfigurationError(
             "`lineage` needs the extra `lineage`: pip install 'nessie-gc-core[lineage]'"
         ) from error
-    return Lineage(definition.name, namespace=definition.settings.lineage_namespace)
+    settings = definition.settings
+    return Lineage(definition.name, namespace=settings.lineage_namespace, catalog=settings.lineage_catalog)
 
 
 def _statuses(settings: ScheduleSettings) -> list[RunStatus]:

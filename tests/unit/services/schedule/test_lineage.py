@@ -21,6 +21,7 @@ from nessie_gc_core.services.schedule.telling.settings import listeners_of
 from .conftest import DAILY, FAILED, Bench, Receiver, run_with
 
 SCHEMA = json.loads((Path(__file__).parents[4] / "docs" / "reference" / "openlineage.json").read_text())
+LOCATION = "s3://lake/warehouse/db/t/"
 SWEPT = {
     "tables": ["db.t"],
     "location": "s3://lake/warehouse/db/t/",
@@ -65,7 +66,7 @@ def tell(bench: Bench, report: Mapping[str, Any], service: str = "gc", exit_code
 
 # ---- events ---------------------------------------------------------------------------------------------
 def test_a_run_begins_and_completes_with_the_tables_that_it_changed(bench: Bench, told: Receiver) -> None:
-    tell(bench, {"deleted": {"files": 3, "bytes": 70}, "tables": [SWEPT]})
+    tell(bench, {"deleted": {"files": 3, "bytes": 70}, "address": "http://catalog/", "tables": [SWEPT]})
     start, complete = events(told)
     (run,) = bench.runs()
     assert (["START", "COMPLETE"], [str(run.id)] * 2) == (
@@ -77,7 +78,6 @@ def test_a_run_begins_and_completes_with_the_tables_that_it_changed(bench: Bench
     (table,) = complete["outputs"]
     assert ("s3://lake", "warehouse/db/t") == (table["namespace"], table["name"])
     assert (4, 100) == tuple(table["outputFacets"][DELETION][name] for name in ("deletedFiles", "deletedBytes"))
-    assert [{"namespace": "s3://lake", "name": "db.t", "type": "TABLE"}] == table["facets"]["symlinks"]["identifiers"]
     assert {"deleted.files": 3, "deleted.bytes": 70} == complete["run"]["facets"][OUTCOME]["numbers"]
 
 
@@ -275,6 +275,61 @@ def test_of_a_rewrite_what_was_replaced_and_what_was_written_is_told(bench: Benc
     assert {"size": 1000, "fileCount": 1}.items() <= table["outputFacets"]["outputStatistics"].items()
 
 
+REPORTS: Mapping[str, Mapping[str, Any]] = {
+    "gc": {"address": "http://catalog/", "tables": [SWEPT]},
+    "compact": {"catalog": "lake", "tables": [{**COMPACTED, "location": LOCATION}]},
+    "rewrite-manifests": {"catalog": "lake", "tables": [{**REORGANIZED, "location": LOCATION}]},
+    "expire-snapshots": {"collection": {"address": "http://catalog/"}, "tables": [{**EXPIRED, "location": LOCATION}]},
+    "delete-unreferenced": {"collection": {"address": "http://catalog/", "tables": [SWEPT]}},
+    "purge": {"tables": [SWEPT]},
+}
+
+
+def named(told: Receiver) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Namespace and name of all outputs, with their other names."""
+    outputs = [table for event in events(told) for table in event["outputs"]]
+    told.bodies.clear()
+    return [
+        (
+            table["namespace"],
+            table["name"],
+            [(each["namespace"], each["name"]) for each in table["facets"].get("symlinks", {}).get("identifiers", ())],
+        )
+        for table in outputs
+    ]
+
+
+@pytest.mark.parametrize("service", REPORTS)
+def test_a_table_is_one_dataset_whatever_service_changed_it(bench: Bench, told: Receiver, service: str) -> None:
+    run_with(bench, outcome(REPORTS[service]), lineage=True, job={"service": service}, lineage_catalog="http://lake/")
+    assert [("s3://lake", "warehouse/db/t", [("http://lake/", "db.t")])] == named(told)
+
+
+@pytest.mark.parametrize(
+    ("service", "catalog"),
+    [
+        ("gc", ["http://catalog/"]),
+        ("expire-snapshots", ["http://catalog/"]),
+        ("compact", ["iceberg://lake"]),
+        ("purge", []),
+    ],
+)
+def test_names_count_in_the_catalog_that_the_report_says_and_not_in_a_bucket(
+    bench: Bench, told: Receiver, service: str, catalog: list[str]
+) -> None:
+    tell(bench, REPORTS[service], service)
+    assert [("s3://lake", "warehouse/db/t", [(each, "db.t") for each in catalog])] == named(told)
+
+
+@pytest.mark.parametrize("more", [{}, {"lineage_catalog": "http://lake/"}])
+def test_nobody_says_in_which_of_several_repositories_a_table_is(
+    bench: Bench, told: Receiver, more: Mapping[str, Any]
+) -> None:
+    together = {"address": "x, y", "repositories": [{"address": "x"}, {"address": "y"}], "tables": [SWEPT]}
+    run_with(bench, outcome(together), lineage=True, job={"service": "gc"}, **more)
+    assert [("s3://lake", "warehouse/db/t", [])] == named(told)
+
+
 def test_of_an_expiry_its_snapshots_and_files_are_told() -> None:
     found = change(EXPIRED, collection={"address": "http://catalog/", "tables": [SWEPT]})
     assert {
@@ -310,7 +365,8 @@ def test_only_the_first_tables_are_named_and_the_others_counted() -> None:
 def test_of_many_tables_at_one_location_the_first_are_named_and_the_others_counted(
     bench: Bench, told: Receiver
 ) -> None:
-    tell(bench, {"tables": [{**SWEPT, "tables": [f"db.t{number}" for number in range(MOST_NAMES + 3)]}]})
+    many = {**SWEPT, "tables": [f"db.t{number}" for number in range(MOST_NAMES + 3)]}
+    tell(bench, {"address": "http://catalog/", "tables": [many]})
     ((table,),) = (event["outputs"] for event in events(told)[1:])
     assert MOST_NAMES == len(table["facets"]["symlinks"]["identifiers"])
     assert 3 == table["outputFacets"][DELETION]["tablesLeftOut"]
