@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, timedelta, tzinfo
+from datetime import timedelta, tzinfo
 from pathlib import Path
 from uuid import UUID
 
