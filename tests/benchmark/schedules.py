@@ -1,9 +1,9 @@
 """``python -m benchmark schedules``: schedules of two sizes in a database, with a long history.
 
 It tells how long it takes to define the jobs, to list them, to find those that are due, to look for lost runs, and to
-read the newest runs and all of them; then how long the page of a year of hourly runs takes, among as many other runs as
-wanted, half of them of the same schedule, with a full quarantine in the same database. The exit code is 1 where a count
-is not exact.
+read the newest runs, all of them, and the last ones of each job; then how long the page of a year of hourly runs takes,
+among as many other runs as wanted, half of them of the same schedule, with a full quarantine in the same database. The
+exit code is 1 where a count is not exact.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def _measure(database: str, store: JdbcScheduleStore, jobs: int, runs: int) -> b
         (0, timed("lost runs looked for in", lambda: len(store.lost_runs(schedule)))),
         (min(runs, _LATEST), timed("latest 20 runs in", lambda: sum(1 for _ in islice(store.runs(schedule), _LATEST)))),
         (runs, timed("all runs in", lambda: sum(1 for _ in store.runs(schedule)))),
+        (min(runs, 1), timed("last runs in", lambda: sum(1 for _ in store.last_runs(schedule, until=at)))),
     ]
     sys.stdout.write(f"{database}, {jobs:,} jobs: {', '.join(parts)}\n")
     sys.stdout.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,10 +15,11 @@ from nessie_gc_core.model.text import json_text, shown
 
 MOST_NUMBERS = 500
 """Numbers of a report that are kept beside it."""
-_WITH_OUTCOMES = ("collection", "outcomes", "done")
+WITH_OUTCOMES = ("collection", "outcomes", "done")
 """Objects of reports in which there are outcomes of files; ``done`` is that of a run that failed."""
 _LEFT_OUT = "left_out"
 """What a report is instead that a store does not take."""
+_NAME = re.compile(r"[a-z_]+(\.[a-z_]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +100,15 @@ def numbers_of(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """The numbers of a report: those at its top, and those of the objects there, such as ``deleted.bytes``.
 
     Outcomes of files count wherever they are, such as ``collection.deleted.bytes``, or ``done.deleted.bytes`` of a run
-    that failed.
+    that failed. A name is made of identifiers: a key that is data, such as a time, would be a new name in each report.
     """
     found = 0
     for name, value in body.items():
         if name == KEY:
             continue
         for key, number in [(name, value), *_inside(name, value)]:
-            if isinstance(number, int) and not isinstance(number, bool) and found < MOST_NUMBERS:
+            is_number = isinstance(number, int) and not isinstance(number, bool)
+            if is_number and _NAME.fullmatch(key) and found < MOST_NUMBERS:
                 found += 1
                 yield key, number
 
@@ -114,7 +117,7 @@ def _inside(name: str, value: object) -> list[tuple[str, object]]:
     if not isinstance(value, Mapping) or name == "tables":
         return []
     found = [(f"{name}.{key}", inner) for key, inner in value.items()]
-    outcomes = value.items() if name in _WITH_OUTCOMES else ()
+    outcomes = value.items() if name in WITH_OUTCOMES else ()
     return [*found, *(pair for key, inner in outcomes for pair in _inside(f"{name}.{key}", inner))]
 
 

@@ -469,7 +469,7 @@ def test_the_metrics_tell_the_last_runs(schedule: Schedule, clock: Clock) -> Non
     clock.pass_(days=1)
     schedule.run_once()
     job = 'schedule="default",schedule_job="collect",service="gc"'
-    assert f'nessie_gc_last_run_number{{number="deleted.files",{job}}} 7.0' in schedule.metrics()
+    assert f'nessie_gc_last_run_files{{outcome="deleted",{job}}} 7.0' in schedule.metrics()
 
 
 @pytest.mark.parametrize(

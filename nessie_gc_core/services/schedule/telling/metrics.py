@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from http.client import HTTPException
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, ServiceUnavailableError
-from nessie_gc_core.model.schedule import JobRun
+from nessie_gc_core.model.schedule import JobRun, ScheduledJob
 from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.services.schedule.bounded_server import BoundedServer
 from nessie_gc_core.services.schedule.telling.webhook import check_address
@@ -25,13 +25,14 @@ class Metrics:
 
     | metric | labels |
     |---|---|
-    | ``nessie_gc_runs_total`` | schedule, schedule_job, service, status |
+    | ``nessie_gc_runs_total``, not pushed | schedule, schedule_job, service, status |
+    | ``nessie_gc_reclaimed_bytes_total``, not pushed | schedule, schedule_job, service |
     | ``nessie_gc_last_run_timestamp_seconds`` | schedule, schedule_job, service, status |
     | ``nessie_gc_last_run_duration_seconds`` | schedule, schedule_job, service |
-    | ``nessie_gc_last_run_number`` | schedule, schedule_job, service, number: such as ``deleted.bytes`` |
+    | ``nessie_gc_last_run_files``, ``nessie_gc_last_run_bytes`` | schedule, schedule_job, service, outcome |
     | ``nessie_gc_job_next_start_timestamp_seconds`` | schedule, schedule_job, service |
     | ``nessie_gc_job_running``, ``nessie_gc_job_paused`` | schedule, schedule_job, service |
-    | ``nessie_gc_schedule_store_up`` | schedule |
+    | ``nessie_gc_schedule_store_up``, not pushed | schedule |
     """
 
     name = "metrics"
@@ -43,7 +44,9 @@ class Metrics:
             ConfigurationError: the library is not installed.
         """
         try:
-            from prometheus_client import CollectorRegistry, Counter
+            from prometheus_client import CollectorRegistry
+
+            from nessie_gc_core.services.schedule.telling.gauges import Counts
         except ImportError as error:
             raise ConfigurationError(
                 "metrics need the extra `metrics`: pip install 'nessie-gc-core[metrics]'"
@@ -51,10 +54,9 @@ class Metrics:
         self._schedule, self._store, self._clock = schedule, store, clock
         self._pushes_to: str | None = None
         self._server: BoundedServer | None = None
-        self.registry = registry = CollectorRegistry()
-        runs = ("schedule", "schedule_job", "service", "status")
-        self._runs = Counter("nessie_gc_runs", "Runs that ended.", runs, registry=registry)
-        registry.register(self)
+        self._counts, self._jobs = Counts(schedule), list[ScheduledJob]()
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
 
     def text(self) -> str:
         """All of them, as Prometheus reads them."""
@@ -98,31 +100,44 @@ class Metrics:
 
     def ended(self, run: JobRun) -> None:
         """Counts a run."""
-        self._runs.labels(self._schedule, run.job, run.service, run.status.value).inc()
+        self._counts.add(run)
 
     def close(self) -> None:
         """Stops serving, and pushes if that was asked for.
 
         Raises:
             ServiceUnavailableError: the gateway does not take it.
+            StoreError: the store cannot be used; then the gateway keeps what it has.
         """
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
         if self._pushes_to is not None:
-            from prometheus_client import pushadd_to_gateway
+            self._push(self._pushes_to)
 
-            try:
-                pushadd_to_gateway(
-                    self._pushes_to,
-                    job="nessie-gc",
-                    grouping_key={"schedule": self._schedule},
-                    registry=self.registry,
-                    timeout=PUSH_SECONDS,
-                )
-            except (OSError, HTTPException, ValueError) as error:  # their texts may show the address
-                reason = type(error).__name__
-                raise ServiceUnavailableError(f"the Pushgateway does not take them: {reason}") from None
+    def _push(self, gateway: str) -> None:
+        """Replaces what the gateway has of this schedule; without what counts for this process only."""
+        from prometheus_client import CollectorRegistry, push_to_gateway
+
+        registry = CollectorRegistry()
+        registry.register(_Known(self._known()))
+        try:
+            push_to_gateway(
+                gateway,
+                job="nessie-gc",
+                grouping_key={"schedule": self._schedule},
+                registry=registry,
+                timeout=PUSH_SECONDS,
+            )
+        except (OSError, HTTPException, ValueError) as error:  # their texts may show the address
+            reason = type(error).__name__
+            raise ServiceUnavailableError(f"the Pushgateway does not take them: {reason}") from None
+
+    def _known(self) -> Sequence[Metric]:
+        from nessie_gc_core.services.schedule.telling.gauges import gauges_of
+
+        self._jobs = [*self._store.jobs(self._schedule)]
+        return gauges_of(self._store, self._schedule, self._jobs, now=self._clock())
 
     # ---- as a collector of the library ------------------------------------------------------------------
     def describe(self) -> Iterable[Metric]:
@@ -130,17 +145,25 @@ class Metrics:
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """What the store says; if it cannot be used, only that."""
+        """What the store says and what was counted; if the store cannot be used, counts of the jobs known last."""
         from prometheus_client.core import GaugeMetricFamily
 
-        from nessie_gc_core.services.schedule.telling.gauges import gauges_of
-
         try:
-            known = gauges_of(self._store, self._schedule, now=self._clock())
+            known = self._known()
         except NessieGcError:
-            known = []
+            known = ()
         up = GaugeMetricFamily(
             "nessie_gc_schedule_store_up", "Whether the store of the schedule can be used.", labels=("schedule",)
         )
         up.add_metric((self._schedule,), float(bool(known)))
-        yield from (up, *known)
+        yield from (up, *known, *self._counts.of(self._jobs))
+
+
+class _Known:
+    """Metrics that are known already, as a collector of the library."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Sequence[Metric]:
+        return self._metrics

@@ -169,8 +169,11 @@ class Receiver:
     pushed: dict[Series, float] = field(default_factory=dict)
     """What it has as a Pushgateway, by name and labels."""
 
-    def push(self, path: str, text: str) -> int:
-        """Takes metrics as a Pushgateway does: the labels of the path count, and no series may come twice."""
+    def push(self, method: str, path: str, text: str) -> int:
+        """Takes metrics as a Pushgateway does.
+
+        The labels of the path count, and no series may come twice. ``PUT`` replaces all, and ``POST`` those of a name.
+        """
         parts = path.removeprefix("/metrics/").split("/")
         group = dict(zip(parts[::2], parts[1::2], strict=True))
         pushed = dict[Series, float]()
@@ -180,7 +183,9 @@ class Receiver:
                 if series in pushed:
                     return 400
                 pushed[series] = sample.value
-        self.pushed = pushed
+        names = {name for name, _ in pushed}
+        kept = {} if method == "PUT" else {each: it for each, it in self.pushed.items() if each[0] not in names}
+        self.pushed = kept | pushed
         return self.status
 
 
@@ -195,7 +200,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
                 found.go_on.wait(30)
             found.bodies.append((self.path, body))
             is_pushed = self.path.startswith("/metrics/")
-            self.send_response(found.push(self.path, body.decode()) if is_pushed else found.status)
+            self.send_response(found.push(self.command, self.path, body.decode()) if is_pushed else found.status)
             self.send_header("Location", f"{found.address}/login")
             self.end_headers()
 

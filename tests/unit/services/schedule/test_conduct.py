@@ -429,6 +429,12 @@ def test_an_outcome_says_in_one_line_why_it_failed(
     assert (status, error) == (run.status, run.error)
 
 
+def test_a_number_whose_name_is_data_is_not_kept(bench: Bench) -> None:
+    report = {"policies": {"2026-03-08T07:00:00+00:00": 3, "tags": 2}, "by": {"s3://lake/a b": 1}, "references": 2}
+    run = run_once(bench, Outcome(exit_code=0, report=json.dumps(report)))
+    assert {"policies.tags": 2, "references": 2} == run.numbers
+
+
 def test_the_numbers_of_a_report_are_kept_beside_it(bench: Bench) -> None:
     report = '{"deleted": {"files": 3, "bytes": 70}, "references": 2, "dry_run": true, "tables": {"t": 1}, "x": "y"}'
     run = run_once(bench, Outcome(exit_code=0, report=report))
