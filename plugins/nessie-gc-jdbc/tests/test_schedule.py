@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 from each_database import OnMariaDb, OnPostgres, OnSqlite
 from nessie_gc_jdbc import JdbcScheduleStore, limited
+from nessie_gc_jdbc.schedule_last import last_run_keys
 from nessie_gc_jdbc.tables import job_runs, jobs
 from sqlalchemy import select, update
 
@@ -56,7 +57,17 @@ class _OnAServer(_JdbcContract):
 
 
 class TestSqlite(OnSqlite, _JdbcContract):
-    pass
+    def test_each_last_run_is_one_look_into_an_index(self, open_schedules):
+        with open_schedules() as schedules:
+            plan = schedules.database.read(partial(plan_of, last_run_keys(above=b"a", upto=b"z")))
+        look = "INDEX nessie_gc_job_runs_jobs (job_digest=? AND status=? AND run_key>? AND run_key<?)"
+        assert {f"SEARCH nessie_gc_job_runs USING COVERING {look}"} == {step for step in plan if "job_runs" in step}
+
+
+def plan_of(query, connection):
+    compiled = query.compile(connection)
+    values = tuple(compiled.params[name] for name in compiled.positiontup)
+    return [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", values)]
 
 
 @pytest.mark.server
