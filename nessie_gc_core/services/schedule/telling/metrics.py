@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from http.client import HTTPException
 from typing import TYPE_CHECKING
@@ -11,11 +10,12 @@ from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.schedule import JobRun, ScheduledJob
 from nessie_gc_core.model.times import Clock, utc_now
-from nessie_gc_core.services.schedule.bounded_server import BoundedServer
 from nessie_gc_core.services.schedule.telling.webhook import check_address
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
+
+    from nessie_gc_core.services.schedule.telling.metrics_server import MetricsServer
 
 PUSH_SECONDS = 10.0
 
@@ -53,7 +53,7 @@ class Metrics:
             ) from error
         self._schedule, self._store, self._clock = schedule, store, clock
         self._pushes_to: str | None = None
-        self._server: BoundedServer | None = None
+        self._server: MetricsServer | None = None
         self._counts, self._jobs = Counts(schedule), list[ScheduledJob]()
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -64,23 +64,16 @@ class Metrics:
 
         return generate_latest(self.registry).decode()
 
-    def serve(self, host: str, port: int) -> int:
-        """Serves them at ``/metrics``, until they are closed; returns the port.
+    def serve(self, host: str, port: int) -> MetricsServer:
+        """Serves them until they are closed.
 
         Raises:
             ConfigurationError: the port is taken, or the host has another name.
         """
-        from prometheus_client import MetricsHandler
+        from nessie_gc_core.services.schedule.telling.metrics_server import MetricsServer
 
-        try:
-            server = BoundedServer(host, port, MetricsHandler.factory(self.registry))
-        except OSError as error:
-            raise ConfigurationError(
-                f"cannot serve metrics at {host}:{port}: {error.strerror or error}; choose another `metrics-port`"
-            ) from error
-        self._server = server
-        threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
-        return int(server.server_port)
+        self._server = MetricsServer(self.registry, host, port)
+        return self._server
 
     def push_at_the_end(self, gateway: str) -> None:
         """Pushes them to a Pushgateway when the scheduler ends.
@@ -110,8 +103,7 @@ class Metrics:
             StoreError: the store cannot be used; then the gateway keeps what it has.
         """
         if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
+            self._server.close()
         if self._pushes_to is not None:
             self._push(self._pushes_to)
 

@@ -41,8 +41,7 @@ def listeners_of(
         if settings.metrics_push is not None:
             metrics.push_at_the_end(settings.metrics_push)
         if serves and settings.metrics_port is not None:
-            port = metrics.serve(settings.metrics_host, settings.metrics_port)
-            log.info("metrics are served at http://%s:%d/metrics", settings.metrics_host, port)
+            log.info("metrics are served at %s", metrics.serve(settings.metrics_host, settings.metrics_port).address)
         found.append(metrics)
     return Listeners(found)
 

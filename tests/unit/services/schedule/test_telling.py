@@ -124,7 +124,7 @@ def test_metrics_say_what_the_last_runs_were_and_what_comes(bench: Bench) -> Non
         bench.clock.pass_(days=1)
         scheduler.run_due()
     later = Metrics("default", bench.store, clock=bench.clock)
-    port = later.serve("127.0.0.1", 0)
+    port = later.serve("127.0.0.1", 0).port
     job = 'schedule="default",schedule_job="nightly",service="gc"'
     ended = bench.clock().timestamp()
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
@@ -151,9 +151,9 @@ def _sorted(series: dict[str, float]) -> dict[str, float]:
 
 def test_the_port_of_metrics_that_were_closed_is_free(bench: Bench) -> None:
     first, second = Metrics("default", bench.store), Metrics("default", bench.store)
-    port = first.serve("127.0.0.1", 0)
+    port = first.serve("127.0.0.1", 0).port
     first.close()
-    assert port == second.serve("127.0.0.1", port)
+    assert port == second.serve("127.0.0.1", port).port
     second.close()
 
 
@@ -202,7 +202,7 @@ def test_a_gateway_that_is_away_is_one_line(bench: Bench, caplog: pytest.LogCapt
 
 
 def test_a_port_that_is_taken_is_said_to_be(bench: Bench) -> None:
-    port = Metrics("default", bench.store).serve("127.0.0.1", 0)
+    port = Metrics("default", bench.store).serve("127.0.0.1", 0).port
     with pytest.raises(ConfigurationError, match=f"cannot serve metrics at 127.0.0.1:{port}: Address already in use"):
         Metrics("default", bench.store).serve("127.0.0.1", port)
 
@@ -211,7 +211,7 @@ def test_clients_that_ask_for_nothing_keep_metrics_from_nobody_for_long(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounded_server, "TIMEOUT_SECONDS", 0.5)
-    port = Metrics("default", bench.store).serve("127.0.0.1", 0)
+    port = Metrics("default", bench.store).serve("127.0.0.1", 0).port
     idle = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(2 * MOST_REQUESTS)]
     assert {b""} == {connection.recv(1) for connection in idle}  # all were closed
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
@@ -230,6 +230,6 @@ def has_ipv6() -> bool:
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 def test_metrics_are_served_at_an_address_of_ipv6(bench: Bench) -> None:
-    port = Metrics("default", bench.store).serve("::1", 0)
+    port = Metrics("default", bench.store).serve("::1", 0).port
     with urllib.request.urlopen(f"http://[::1]:{port}/metrics", timeout=10) as answer:
         assert 200 == answer.status
