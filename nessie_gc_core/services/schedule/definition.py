@@ -142,7 +142,10 @@ class JobDefinition:
 
     def after(self, instant: datetime) -> Occasion:
         """The first occasion that is due later than an instant."""
-        due = self.timing.after(instant)
+        return self.occasion(self.timing.after(instant))
+
+    def occasion(self, due: datetime) -> Occasion:
+        """The occasion that is due at an instant, with its jitter, after quiet hours."""
         starts = jittered(self.name, due, self.settings.jitter)
         return Occasion(due=due, starts=quiet_until(self.quiet, starts) or starts)
 

@@ -17,6 +17,7 @@ from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
+from nessie_gc_core.services.schedule.clocks import mended
 from nessie_gc_core.services.schedule.conduct import Conductor, Patience, retry_of
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
 from nessie_gc_core.services.schedule.file_watch import Source, Unchanging
@@ -25,7 +26,6 @@ from nessie_gc_core.services.schedule.pool import Pool
 from nessie_gc_core.services.schedule.quiet import quiet_until
 from nessie_gc_core.services.schedule.running import Runner
 from nessie_gc_core.services.schedule.telling.listeners import Listeners
-from nessie_gc_core.services.schedule.timing import WRONG_CLOCK
 
 log = logging.getLogger(__name__)
 
@@ -283,18 +283,13 @@ class Scheduler:
         self.store.forget_runs(self.definition.name, before=self.clock() - keep)
 
     def _mend_clocks(self, jobs: Iterable[ScheduledJob]) -> None:
-        """Lets no job wait longer than its timing says, because a clock was ahead.
-
-        After a clock that goes back by less than :data:`WRONG_CLOCK`, an occasion that was run does not come again.
-        """
+        """Lets no job wait longer than its timing says, because a clock was ahead."""
         now = self.clock()
         for scheduled in jobs:
             next_ = scheduled.next
-            if not self._is_mine(scheduled) or next_ is None or next_.by_hand or next_.attempt > 1:
+            if not self._is_mine(scheduled) or next_ is None:
                 continue
-            job = self.definition.jobs[scheduled.name]
-            last = scheduled.last if scheduled.last is not None and scheduled.last - now < WRONG_CLOCK else now
-            expected = job.after(max(now, last))
-            if next_.due > expected.due:
-                log.warning("%s is due %s and not %s: a clock was ahead", job.name, expected.due, next_.due)
-                self.store.set_next(self.definition.name, job.name, seen=next_, then=expected)
+            right = mended(self.definition.jobs[scheduled.name], next_, last=scheduled.last, now=now)
+            if right != next_:
+                log.warning("%s starts %s and not %s: a clock was ahead", scheduled.name, right.starts, next_.starts)
+                self.store.set_next(self.definition.name, scheduled.name, seen=next_, then=right)
