@@ -152,6 +152,7 @@ def schedule(lake: Lake, url: str, owner: str) -> None:
         assert store.set_paused("lake", found.name, paused=True)
         assert store.set_next("lake", found.name, seen=occasion(1), then=None)
         assert store.run("lake", run.id)
+        assert store.now()
         assert store.forget_runs("lake", before=NOON + LONG)
         store.define_jobs("lake", [])
 

@@ -196,6 +196,13 @@ class ScheduleStore(Connector):
         """
 
     @abstractmethod
+    def now(self) -> datetime:
+        """The store's clock, which decides what has expired; in UTC.
+
+        Schedulers forget no runs if it differs much from theirs.
+        """
+
+    @abstractmethod
     def forget_runs(self, schedule: str, *, before: datetime) -> int:
         """Removes runs that started before; those that are not finished stay. Returns how many were removed.
 

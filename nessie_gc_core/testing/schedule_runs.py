@@ -201,6 +201,15 @@ class RunTests(ScheduleFixtures):
         assert [replace(run, report=None) for run in mine[1:3]] == last(3)
         assert list(schedules.last_runs(schedule + "3", until=NOON + 9 * HOUR)) == []
 
+    @demands("now: the clock by which leases expire; it goes on, and is in UTC.")
+    def test_the_time_is_that_by_which_leases_expire(self, schedules: ScheduleStore, schedule: str) -> None:
+        before = schedules.now()
+        run = started(schedules, schedule, job(), lease=MOMENT)
+        time.sleep(2 * MOMENT.total_seconds())
+        assert [run.id] == [lost.id for lost in schedules.lost_runs(schedule)]
+        assert schedules.now() >= before + MOMENT
+        assert before.utcoffset() == timedelta(0)
+
     @demands("forget_runs: removes old runs of this schedule and no others; those that are going on stay.")
     def test_old_runs_are_forgotten_but_those_that_are_going_on(self, schedules: ScheduleStore, schedule: str) -> None:
         for hours in (0, 1):

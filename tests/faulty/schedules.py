@@ -12,6 +12,7 @@ from faulty import fault
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import RunStatus
+from nessie_gc_core.testing.schedule_samples import NOON
 from nessie_gc_core.testing.schedule_store import ScheduleStoreContract
 
 
@@ -285,6 +286,16 @@ class LastOfEachJob(GoodSchedules):
 class OneRunAtATime(GoodSchedules):
     def runs(self, schedule, **wanted):
         return iter({run.started: run for run in super().runs(schedule, **wanted)}.values())
+
+
+@fault(
+    ScheduleTests,
+    "test_the_time_is_that_by_which_leases_expire",
+    "now: the clock by which leases expire",
+)
+class StopsItsClock(GoodSchedules):
+    def now(self):
+        return NOON
 
 
 @fault(

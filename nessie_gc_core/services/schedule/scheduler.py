@@ -26,6 +26,7 @@ from nessie_gc_core.services.schedule.pool import Pool
 from nessie_gc_core.services.schedule.quiet import quiet_until
 from nessie_gc_core.services.schedule.running import Runner
 from nessie_gc_core.services.schedule.telling.listeners import Listeners
+from nessie_gc_core.services.schedule.timing import WRONG_CLOCK
 
 log = logging.getLogger(__name__)
 
@@ -279,8 +280,17 @@ class Scheduler:
                 foreign[0],
             )
         self._mend_clocks(known)
-        keep = self.definition.settings.keep
-        self.store.forget_runs(self.definition.name, before=self.clock() - keep)
+        self._forget_old_outcomes()
+
+    def _forget_old_outcomes(self) -> None:
+        """Forgets what is old, unless this clock or the store's is wrong: then nobody knows what that is."""
+        now, theirs = self.clock(), self.store.now()
+        if abs(now - theirs) > WRONG_CLOCK:
+            log.info(
+                "no old outcome is forgotten, because it is %s by the store's clock, and %s by this one", theirs, now
+            )
+            return
+        self.store.forget_runs(self.definition.name, before=now - self.definition.settings.keep)
 
     def _mend_clocks(self, jobs: Iterable[ScheduledJob]) -> None:
         """Lets no job wait longer than its timing says, because a clock was ahead."""

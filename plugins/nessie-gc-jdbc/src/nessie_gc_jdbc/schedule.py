@@ -42,7 +42,7 @@ from nessie_gc_jdbc.rows import batches
 from nessie_gc_jdbc.schedule_days import SUMMED, add_tables, days_of_runs, days_of_tables, forget_tables, sum_late_runs
 from nessie_gc_jdbc.schedule_last import last_run_keys
 from nessie_gc_jdbc.schedule_rows import described, job_row, job_run, next_of, run_row, scheduled_job, time_key
-from nessie_gc_jdbc.tables import AFTER_ALL, day_of, job_runs, jobs, key_of, run_leases, to_micros
+from nessie_gc_jdbc.tables import AFTER_ALL, day_of, from_micros, job_runs, jobs, key_of, run_leases, to_micros
 
 _MICROSECOND = timedelta(microseconds=1)
 _WITHOUT_REPORT = [column for column in job_runs.c if column.name not in ("report", *SUMMED)]
@@ -242,6 +242,10 @@ class JdbcScheduleStore(ScheduleStore):
     def table_days(self, schedule: str, *, since: date, most: int) -> list[TableDay]:
         """Summed in the database."""
         return self.database.read(lambda connection: days_of_tables(connection, schedule, since, most))
+
+    def now(self) -> datetime:
+        """That of the database."""
+        return from_micros(self.database.read(self.database.now))
 
     def forget_runs(self, schedule: str, *, before: datetime) -> int:
         """Removes runs, which are the last ones by their key, once all of them are summed."""

@@ -235,6 +235,10 @@ class MemoryScheduleStore(ScheduleStore):
             sums[key] = replace(known, garbage=garbage, reclaimed=reclaimed)
         return [found for _, found in sorted(sums.items())]
 
+    def now(self) -> datetime:
+        """That of this process."""
+        return self.clock()
+
     def forget_runs(self, schedule: str, *, before: datetime) -> int:
         """Removes runs."""
         with self._data.lock:

@@ -97,3 +97,20 @@ def test_what_waits_because_of_its_jitter_goes_on_waiting(bench: Bench) -> None:
     waits = job.after(NOON)
     assert waits.starts - waits.due > 9 * HOUR
     assert waits == mended(job, waits, last=None, now=waits.due)
+
+
+# ---- outcomes -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("by", "kept"), [(timedelta(days=800), True), (timedelta(days=-800), True), (HOUR, False)])
+def test_outcomes_are_forgotten_only_by_a_clock_that_agrees_with_the_one_of_the_store(
+    bench: Bench, by: timedelta, kept: bool
+) -> None:
+    scheduler = bench.scheduler({"nightly": HOURLY}, keep="PT2H")
+    scheduler.define()
+    for _ in range(5):
+        bench.clock.pass_(hours=1)
+        scheduler.run_due()
+    known, now = bench.runs(), bench.clock()
+    bench.store.clock = lambda: now
+    bench.clock.now += by
+    bench.scheduler({"nightly": HOURLY}, keep="PT2H")._tend()
+    assert kept is (known == bench.runs())

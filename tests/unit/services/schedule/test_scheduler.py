@@ -417,6 +417,7 @@ def test_a_job_whose_timing_changed_is_due_as_it_says_now(bench: Bench) -> None:
 
 # ---- outcomes -------------------------------------------------------------------------------------------
 def test_old_outcomes_are_forgotten(bench: Bench) -> None:
+    bench.store.clock = bench.clock
     bench.scheduler(HOURLY, keep="P2D").define()
     for _ in range(5):
         bench.clock.pass_(days=1)
