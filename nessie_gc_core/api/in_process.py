@@ -27,7 +27,7 @@ from nessie_gc_core.model.schedule import JobRun
 from nessie_gc_core.model.text import json_text, one_line, shown
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, never_ahead, utc_now
 from nessie_gc_core.plugins import PluginRegistry, installed
-from nessie_gc_core.services.ending import Command, Terminated, describe, failure
+from nessie_gc_core.services.ending import Command, Terminated, describe, failure, is_busy
 from nessie_gc_core.services.output_files import PIPE, PIPED
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.schedule.conduct import ASK
@@ -265,7 +265,7 @@ class _Thread:
             if self._cancelled and isinstance(error, Exception):
                 log.info("%s: %s", self._job.name, shown(one_line(error)))
                 error = Terminated()
-            failed = failure(*describe(error), _command(self._service, read, report))
+            failed = failure(*describe(error), _command(self._service, read, report), busy=is_busy(error))
             expected = isinstance(error, (NessieGcError, KeyboardInterrupt))
             log.error("%s: %s", self._job.name, failed.message)
             if not expected:  # its texts may have come from data, or hold what a library was given (S28)

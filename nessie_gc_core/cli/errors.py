@@ -13,7 +13,7 @@ from nessie_gc_core.cli.logs import json_error
 from nessie_gc_core.config.environment import JOB_VARIABLE
 from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.text import json_text, shown
-from nessie_gc_core.services.ending import INTERRUPTED, Command, Terminated, failure, in_one_line
+from nessie_gc_core.services.ending import INTERRUPTED, Command, Terminated, failure, in_one_line, is_busy
 from nessie_gc_core.services.ending import describe as describe_any
 
 USAGE = 2
@@ -46,7 +46,7 @@ def _say(error: BaseException, message: str, session: Session) -> None:
 def fail(error: BaseException, session: Session) -> int:
     """Prints an error, and gives the exit code."""
     command = Command(name=session.command, report=session.report, in_memory=session.in_memory, defers=session.defers)
-    failed = failure(*describe(error), command)
+    failed = failure(*describe(error), command, busy=is_busy(error))
     _say(error, failed.message, session)
     if session.as_json:
         click.echo(json_text(with_format(failed.body)))

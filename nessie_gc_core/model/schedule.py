@@ -24,6 +24,8 @@ class RunStatus(StrEnum):
     """The scheduler stopped, or its machine did."""
     NOT_DUE = "NOT_DUE"
     """``health`` found nothing that it would do."""
+    BUSY = "BUSY"
+    """Another process worked on its repository, so it deleted nothing; it begins again."""
     SKIPPED = "SKIPPED"
     """It was not started: too late."""
 

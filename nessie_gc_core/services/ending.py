@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nessie_gc_core.config.flags import with_flags
-from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.errors import LeaseHeldError, NessieGcError
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport
@@ -66,17 +66,20 @@ class Failure:
     """The same as JSON has it, with what was done until then."""
 
 
-def failure(message: str, exit_code: int, command: Command) -> Failure:
+def failure(message: str, exit_code: int, command: Command, *, busy: bool = False) -> Failure:
     """What a run says.
 
     Args:
         message: its error, as one line.
         exit_code: its exit code.
         command: what was run.
+        busy: whether it deleted nothing because another process works on its repository.
     """
     ended = how_it_ended(command)
     message += f"; {ended.text}" if ended is not None and ended.text else ""
     body: dict[str, Any] = {"error": message, "exit_code": exit_code}
+    if busy:
+        body["busy"] = True
     if command.report.live_set_id is not None:
         body["live_set_id"] = command.report.live_set_id
     if ended is not None:
@@ -94,6 +97,11 @@ def describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", INTERRUPTED
     return f"unexpected error {type(error).__name__}: {in_one_line(str(error))} (run with -vv for the traceback)", 1
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether a run ended because another process holds a lease, so that it can simply wait for it."""
+    return isinstance(error, LeaseHeldError)
 
 
 def in_one_line(text: str) -> str:

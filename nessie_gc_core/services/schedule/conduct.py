@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError
@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 
 LONGEST_PAUSE = timedelta(hours=6)
 """Between two attempts."""
+LONGEST_WAIT = timedelta(minutes=15)
+"""Between two looks whether another process is through with a repository."""
+_LATER = 8
+"""Which part of the time since the first of these looks is the pause before the next one."""
 MOST_LOST = 3
 """How many attempts there are if all of them were interrupted; then the job waits until it is due again."""
 RENEW, ASK, KILL = 1 / 3, 0.6, 0.9
@@ -37,6 +41,7 @@ _LOOK_SECONDS = 0.5
 _REPORT_ATTEMPTS = 2
 """How often a store is offered an outcome that it refuses; then what it says of tables is left out, then its report."""
 STOPPED = "the scheduler was stopped"
+GIVES_UP = "it does not begin again before it is due again"
 _CHANGED = "the file was changed while the run began"
 _BY_ITSELF = frozenset({TERMINATED, -signal.SIGTERM, -signal.SIGKILL})
 """How a run ends itself that was not told in time that its lease was renewed."""
@@ -89,6 +94,8 @@ class Conductor:
                 finished = self._until_its_end(job, run, work, lease)
             if finished.status is RunStatus.FAILED and _is_refused(finished) and not self.is_current(job):
                 finished = replace(finished, status=RunStatus.INTERRUPTED, error=f"{_CHANGED}: {finished.error}")
+            if finished.status is RunStatus.BUSY and retry_of(job, finished) is None:
+                finished = replace(finished, status=RunStatus.FAILED, error=f"{finished.error}; {GIVES_UP}")
             is_recorded = self._finish(job, finished)
         return Ended(run=finished, is_recorded=is_recorded)
 
@@ -263,12 +270,27 @@ def retry_of(job: JobDefinition, run: JobRun) -> Occasion | None:
             return replace(run.occasion, starts=run.ended, begun=True)
         again = attempt < max(MOST_LOST, retries + 1)
         return replace(run.occasion, starts=run.ended, attempt=attempt + 1, begun=True) if again else None
+    if run.status is RunStatus.BUSY:
+        return _after_another(job, run, run.ended)
     if run.status not in (RunStatus.FAILED, RunStatus.TIMED_OUT) or attempt > retries:
         return None
     if _is_refused(run) or _is_over(run):
         return None
     pause = min(job.settings.retry_after * 2 ** min(attempt - 1, 20), LONGEST_PAUSE)
     return replace(run.occasion, starts=run.ended + pause, attempt=attempt + 1, begun=True)
+
+
+def _after_another(job: JobDefinition, run: JobRun, ended: datetime) -> Occasion | None:
+    """When a run begins again that deleted nothing, because another process worked on its repository.
+
+    That is not another attempt. The longer it takes, the longer are the pauses.
+    """
+    first = run.occasion.due if run.occasion.by_hand else job.start_of(run.occasion.due)
+    pause = max(job.lease, min((ended - first) / _LATER, LONGEST_WAIT))
+    most, again = job.settings.max_lateness, ended + pause
+    if again >= job.after(max(ended, run.occasion.due)).starts or (most is not None and again - first > most):
+        return None
+    return replace(run.occasion, starts=again)
 
 
 def _is_refused(run: JobRun) -> bool:

@@ -146,8 +146,12 @@ class JobDefinition:
 
     def occasion(self, due: datetime) -> Occasion:
         """The occasion that is due at an instant, with its jitter, after quiet hours."""
+        return Occasion(due=due, starts=self.start_of(due))
+
+    def start_of(self, due: datetime) -> datetime:
+        """When the first run for an occasion may start: later than it is due because of jitter and quiet hours."""
         starts = jittered(self.name, due, self.settings.jitter)
-        return Occasion(due=due, starts=quiet_until(self.quiet, starts) or starts)
+        return quiet_until(self.quiet, starts) or starts
 
     def scheduled(self, now: datetime) -> ScheduledJob:
         """The job for a store that does not know it yet."""

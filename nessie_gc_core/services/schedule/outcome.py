@@ -58,7 +58,9 @@ class Outcome:
     def _status(self) -> RunStatus:
         if self.not_due is not None:
             return RunStatus.NOT_DUE
-        return RunStatus.SUCCEEDED if self.exit_code == 0 else RunStatus.FAILED
+        if self.exit_code == 0:
+            return RunStatus.SUCCEEDED
+        return RunStatus.BUSY if self.body().get("busy") is True else RunStatus.FAILED
 
     def body(self) -> Mapping[str, Any]:
         """The report as an object; empty if there is none."""

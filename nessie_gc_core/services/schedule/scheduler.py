@@ -18,7 +18,7 @@ from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, Scheduled
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
 from nessie_gc_core.services.schedule.clocks import mended
-from nessie_gc_core.services.schedule.conduct import Conductor, Patience, retry_of
+from nessie_gc_core.services.schedule.conduct import GIVES_UP, Conductor, Patience, retry_of
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
 from nessie_gc_core.services.schedule.file_watch import Source, Unchanging
 from nessie_gc_core.services.schedule.history import log_fields
@@ -256,7 +256,7 @@ class Scheduler:
             )
             retry = None if job is None else retry_of(job, lost)
             if retry is None:
-                lost = replace(lost, error=f"{lost.error}; it does not begin again before it is due again")
+                lost = replace(lost, error=f"{lost.error}; {GIVES_UP}")
             if self.store.finish_run(self.definition.name, lost, retry=retry, lost=True):
                 log.warning("the run %s of %s was interrupted: %s", run.id, run.job, lost.error, extra=log_fields(lost))
                 self.listeners.ended(lost)

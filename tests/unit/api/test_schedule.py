@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from cli_runs import go_home
 from lakes_by_hand import lake_at
+from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_memory import MemoryFileDeleter, MemoryLake, put
 
 from nessie_gc_core import Schedule
@@ -224,6 +225,24 @@ def test_a_sweep_that_was_interrupted_goes_on_if_its_job_says_so(
             assert said in (run.error or "")
             schedule.trigger("sweep")
     assert bool(again) is bool(DEAD & set(lake.paths()))
+
+
+def test_s15_a_run_waits_for_another_process_that_collects_its_repository(schedule: Schedule, clock: Clock) -> None:
+    schedule.run_once()
+    schedule.pause("prune")
+    clock.pass_(days=1)
+    assert [RunStatus.SUCCEEDED] == [run.status for run in schedule.run_once()]
+    clock.pass_(days=1)
+    with JdbcLiveSetStore.from_options({"url": "sqlite:///schedule.db"}) as store:
+        (repository,) = {each.repository for each in store.live_sets()}
+        store.acquire_lease(repository, "one", host="elsewhere", process=7, duration=timedelta(hours=1))
+        (busy,) = schedule.run_once()
+        store.release_lease(repository, "one")
+    assert RunStatus.BUSY is busy.status
+    assert "process 7 on elsewhere" in (busy.error or "")
+    clock.pass_(minutes=15)
+    (run,) = schedule.run_once()
+    assert (RunStatus.SUCCEEDED, busy.occasion.due, 1) == (run.status, run.occasion.due, run.occasion.attempt)
 
 
 SWEEPS = """

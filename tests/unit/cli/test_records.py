@@ -65,6 +65,13 @@ def test_records_stay_while_somebody_collects(run: Run, store: str, held: str, d
     assert [OLD] == repositories(run, store)
 
 
+def test_the_report_of_a_run_says_that_another_process_is_at_work(run: Run, store: str) -> None:
+    with JdbcLiveSetStore.from_options({"url": store}) as opened:
+        opened.acquire_lease(OLD, "one", host="elsewhere", process=7, duration=timedelta(hours=1))
+    result = run("move-records", "--from", OLD, "--to", NEW, "--jdbc-url", store, "--json")
+    assert (1, True) == (result.exit_code, json.loads(result.stdout)["busy"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

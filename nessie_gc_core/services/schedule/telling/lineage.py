@@ -45,6 +45,7 @@ _ENDS = {
     RunStatus.FAILED: RunState.FAIL,
     RunStatus.TIMED_OUT: RunState.ABORT,
     RunStatus.INTERRUPTED: RunState.ABORT,
+    RunStatus.BUSY: RunState.ABORT,
 }
 """The event of each status; a run that was skipped has not begun."""
 

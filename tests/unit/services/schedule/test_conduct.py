@@ -130,6 +130,7 @@ import json, sys
 print(json.dumps({"error": "called: " + " ".join(sys.argv[1:])}))
 sys.exit(1)
 """
+BUSY = Outcome(exit_code=1, report='{"error": "process 7 on a collects it", "exit_code": 1, "busy": true}')
 OVER = Outcome(exit_code=1, report='{"dry_run": false, "failed": {"files": 2}}')
 """Of a sweep that could not delete everything."""
 
@@ -162,6 +163,56 @@ def test_the_process_of_a_sweep_that_begins_again_is_told_to_resume(bench: Bench
     (second,) = scheduler.run_due()
     called = "called: sweep --config x.toml --json"
     assert [called, f"{called} --resume"] == [first.error, second.error]
+
+
+def test_a_run_whose_repository_is_busy_waits_and_that_is_no_attempt(bench: Bench) -> None:
+    bench.runner.outcomes["nightly"] = [BUSY, BUSY]
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}}, lease="PT1M")
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    for _ in range(2):
+        (run,) = scheduler.run_due()
+        assert (RunStatus.BUSY, "process 7 on a collects it") == (run.status, run.error)
+        assert [] == scheduler.run_due()
+        bench.clock.pass_(minutes=1)
+    (run,) = scheduler.run_due()
+    assert (RunStatus.SUCCEEDED, MIDNIGHT + timedelta(days=1), 1) == (
+        run.status,
+        run.occasion.due,
+        run.occasion.attempt,
+    )
+
+
+@pytest.mark.parametrize(
+    ("late", "pause"), [({"minutes": 4}, 60), ({"minutes": 16}, 120), ({"hours": 1}, 450), ({"hours": 9}, 900)]
+)
+def test_the_longer_a_repository_is_busy_the_longer_are_the_pauses(
+    bench: Bench, late: dict[str, float], pause: int
+) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}}, lease="PT1M")
+    scheduler.define()
+    bench.clock.pass_(days=1, **late)
+    bench.runner.outcomes["nightly"] = [BUSY]
+    scheduler.run_due()
+    next_ = bench.job().next
+    assert next_ is not None
+    assert timedelta(seconds=pause) == next_.starts - bench.clock()
+
+
+@pytest.mark.parametrize(
+    "job", [{"cron": "@daily", "max-lateness": "PT30S"}, {"every": "PT1M"}, {"every": "PT30S", "retries": 3}], ids=str
+)
+def test_a_run_whose_repository_is_busy_for_too_long_has_failed(bench: Bench, job: dict[str, object]) -> None:
+    scheduler = bench.scheduler({"nightly": job}, lease="PT1M")
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    bench.runner.outcomes["nightly"] = [BUSY]
+    (run,) = scheduler.run_due()
+    expected = "process 7 on a collects it; it does not begin again before it is due again"
+    assert (RunStatus.FAILED, expected) == (run.status, run.error)
+    next_ = bench.job().next
+    assert next_ is not None
+    assert (1, False) == (next_.attempt, next_.due == run.occasion.due)
 
 
 @pytest.mark.parametrize("exit_code", [143, -15, -9])
