@@ -38,8 +38,8 @@ RENEW, ASK, KILL = 1 / 3, 0.6, 0.9
 """After which shares of its lease a run renews it, is asked to end because that fails, and is killed."""
 _LOOK_SECONDS = 0.5
 """How often a run is looked after."""
-_REPORT_ATTEMPTS = 2
-"""How often a store is offered an outcome that it refuses; then what it says of tables is left out, then its report."""
+_REFUSALS = 2
+"""How often a store refuses a whole outcome, although it can be read, before parts of it are left out."""
 STOPPED = "the scheduler was stopped"
 GIVES_UP = "it does not begin again before it is due again"
 _CHANGED = "the file was changed while the run began"
@@ -135,15 +135,16 @@ class Conductor:
 
     def _finish(self, job: JobDefinition, finished: JobRun) -> bool:
         """Records the outcome, and says whether it is; a store that is away is waited for."""
-        retry, begun, tables = retry_of(job, finished), self.elapsed(), tables_of(finished.report)
-        attempts = 0
-        while (recorded := self._record(finished, retry, tables)) is None:
-            attempts += 1
-            if attempts >= _REPORT_ATTEMPTS and tables:
-                tables = []  # a name may be one that it cannot hold
-            elif attempts >= _REPORT_ATTEMPTS:
-                finished = smaller(finished)  # its report may be too large
+        retry, begun, refusals = retry_of(job, finished), self.elapsed(), 0
+        whole, *parts = _offers(finished)
+        while (recorded := self._record(whole, retry)) is None:
+            refusals = refusals + 1 if self._can_be_read(finished) else 0
+            if refusals >= _REFUSALS:
+                tried = (self._record(part, retry) for part in parts)
+                recorded = next((answer for answer in tried if answer is not None), None)
             waited = self.elapsed() - begun
+            if recorded is not None:
+                return recorded
             if waited > (self.patience.last if self.stopping.is_set() else self.patience.store):
                 return False
             if self.stopping.is_set():
@@ -152,8 +153,17 @@ class Conductor:
                 self.stopping.wait(self.patience.pause)
         return recorded
 
-    def _record(self, finished: JobRun, retry: Occasion | None, tables: Sequence[TableBytes]) -> bool | None:
+    def _can_be_read(self, run: JobRun) -> bool:
+        """Whether the store is there, so that it refuses what it does not take."""
+        try:
+            return self.store.run(self.schedule, run.id) is not None
+        except Exception as error:  # noqa: BLE001 - whatever a store raises, it cannot be read
+            log.debug("the store cannot be read: %s", one_line(error))
+            return False
+
+    def _record(self, offer: _Offer, retry: Occasion | None) -> bool | None:
         """Whether the store has the outcome now; ``None`` if it does not say."""
+        finished, tables = offer
         try:
             return self.store.finish_run(self.schedule, finished, retry=retry, tables=tables) or self._is_known(
                 finished
@@ -174,6 +184,21 @@ class Conductor:
             extra=log_fields(finished),
         )
         return False
+
+
+_Offer = tuple[JobRun, Sequence[TableBytes]]
+"""An outcome, and what it says of tables."""
+
+
+def _offers(finished: JobRun) -> list[_Offer]:
+    """What a store is offered of an outcome: the whole, and then ever less of it.
+
+    A name of a table may be one that it cannot hold, and a report may be too large; then a word of it is kept.
+    """
+    tables, told = tables_of(finished.report), smaller(finished)
+    reports = finished, told, replace(finished, report=None)
+    less: list[_Offer] = [(finished, []), *((run, tables) for run in reports[1:])] if tables else []
+    return [(finished, tables), *less, *((run, []) for run in reports[1:])]
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -254,6 +255,9 @@ def test_a_run_ends_before_a_lease_that_cannot_be_renewed_expires(
     assert elapsed.seconds < 60
 
 
+LARGE = json.dumps({"deleted": {"files": 3}, "tables": [{"table": "a", "reclaimable_bytes": 4}]})
+
+
 def test_an_outcome_that_the_store_refuses_is_recorded_without_its_report(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,7 +269,7 @@ def test_an_outcome_that_the_store_refuses_is_recorded_without_its_report(
         return finish(schedule, run, **named)
 
     monkeypatch.setattr(bench.store, "finish_run", small_only)
-    bench.runner.outcomes["nightly"] = [Outcome(exit_code=0, report='{"deleted": {"files": 3}}')]
+    bench.runner.outcomes["nightly"] = [Outcome(exit_code=0, report=LARGE)]
     scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
     scheduler.define()
     bench.clock.pass_(days=1)
@@ -273,6 +277,7 @@ def test_an_outcome_that_the_store_refuses_is_recorded_without_its_report(
     (run,) = bench.runs()
     assert run.report is None
     assert (RunStatus.SUCCEEDED, {"deleted.files": 3}) == (run.status, run.numbers)
+    assert ["a"] == [each.table for each in bench.store.table_days("default", since=MIDNIGHT.date(), most=9)]
 
 
 def test_a_report_that_is_too_large_for_the_store_is_said_to_be(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,6 +322,28 @@ def test_a_report_survives_one_failure_of_the_store(bench: Bench, monkeypatch: p
     monkeypatch.setattr(bench.store, "finish_run", finish)
     run_once(bench, Outcome(exit_code=0, report='{"references": 1}'))
     assert ['{"references": 1}'] == [each.report for each in bench.store._of("default").runs.values()]
+
+
+REPORT = json.dumps({"tables": [{"table": "a", "reclaimable_bytes": 4}]})
+
+
+@pytest.mark.parametrize("failures", [1, 3, 7])
+def test_nothing_of_an_outcome_is_lost_while_the_store_is_away(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    left, find = [failures], bench.store.run
+
+    def finish_later(verb: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        if left[0] > 0:
+            left[0] -= 1
+            raise StoreError("the database is away")
+        return verb(*arguments, **named)
+
+    monkeypatch.setattr(bench.store, "finish_run", partial(finish_later, bench.store.finish_run))
+    monkeypatch.setattr(bench.store, "run", lambda *given: find(*given) if left[0] == 0 else finish_later(find))
+    run_once(bench, Outcome(exit_code=0, report=REPORT), step=0.001)
+    assert [REPORT] == [each.report for each in bench.store._of("default").runs.values()]
+    assert ["a"] == [each.table for each in bench.store.table_days("default", since=MIDNIGHT.date(), most=9)]
 
 
 def test_a_look_that_fails_while_something_runs_does_not_stop_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
