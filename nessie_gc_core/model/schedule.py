@@ -55,11 +55,13 @@ class Occasion:
     starts: datetime
     """When it may start: later than ``due`` because of jitter, of quiet hours, or of a pause before another attempt."""
     attempt: int = 1
-    """Which attempt it is, from 1."""
+    """Which attempt it is, from 1; runs that were interrupted do not count."""
     by_hand: bool = False
     """Whether somebody asked for it, instead of the timing."""
     begun: bool = False
     """Whether an earlier run for it has begun its work, so that this one goes on with that."""
+    lost: int = 0
+    """How many runs for it were interrupted, except by a stop of their scheduler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

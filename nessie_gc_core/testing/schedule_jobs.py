@@ -119,9 +119,16 @@ class JobTests(ScheduleFixtures):
 
     @demands("set_next: compares with what the caller has seen, in one step; then the job is due for what is given.")
     def test_the_next_occasion_changes_only_if_it_was_seen(self, schedules: ScheduleStore, schedule: str) -> None:
-        by_hand = occasion(2, attempt=3, by_hand=True, begun=True)
+        by_hand = occasion(2, attempt=3, by_hand=True, begun=True, lost=2)
         schedules.define_jobs(schedule, [job(), job("never", None)])
-        for seen in (None, occasion(1), occasion(0, attempt=2), occasion(0, by_hand=True), occasion(0, begun=True)):
+        others = (
+            occasion(1),
+            occasion(0, attempt=2),
+            occasion(0, by_hand=True),
+            occasion(0, begun=True),
+            occasion(lost=1),
+        )
+        for seen in (None, *others):
             assert not schedules.set_next(schedule, "nightly", seen=seen, then=by_hand)
         assert schedules.set_next(schedule, "nightly", seen=occasion(), then=by_hand)
         assert replace(job(), next=by_hand) == the_job(schedules, schedule)

@@ -49,6 +49,7 @@ class RunTests(ScheduleFixtures):
             occasion(0, attempt=2),
             occasion(0, by_hand=True),
             occasion(0, begun=True),
+            occasion(0, lost=1),
             replace(occasion(), starts=NOON),
         ],
         ids=str,

@@ -23,10 +23,14 @@ MOMENT = timedelta(milliseconds=200)
 LONG = timedelta(hours=10)
 
 
-def occasion(hours: int = 0, *, attempt: int = 1, by_hand: bool = False, begun: bool = False) -> Occasion:
+def occasion(
+    hours: int = 0, *, attempt: int = 1, by_hand: bool = False, begun: bool = False, lost: int = 0
+) -> Occasion:
     """One that is due some hours after noon, and starts a minute later."""
     due = NOON + hours * HOUR
-    return Occasion(due=due, starts=due + timedelta(minutes=1), attempt=attempt, by_hand=by_hand, begun=begun)
+    return Occasion(
+        due=due, starts=due + timedelta(minutes=1), attempt=attempt, by_hand=by_hand, begun=begun, lost=lost
+    )
 
 
 def job(name: str = "nightly", hours: int | None = 0, *, definition: str = "0123") -> ScheduledJob:

@@ -33,7 +33,7 @@ LONGEST_WAIT = timedelta(minutes=15)
 _LATER = 8
 """Which part of the time since the first of these looks is the pause before the next one."""
 MOST_LOST = 3
-"""How many attempts there are if all of them were interrupted; then the job waits until it is due again."""
+"""How often a run that was interrupted begins again; then its job waits until it is due again."""
 RENEW, ASK, KILL = 1 / 3, 0.6, 0.9
 """After which shares of its lease a run renews it, is asked to end because that fails, and is killed."""
 _LOOK_SECONDS = 0.5
@@ -284,8 +284,8 @@ class _Conducted:
 def retry_of(job: JobDefinition, run: JobRun) -> Occasion | None:
     """For when another attempt of a run is due; ``None``: there is none.
 
-    What was stopped with its scheduler begins again at once, which does not count as another attempt; what was
-    interrupted in another way is an attempt. A failure is repeated after a pause that doubles with each attempt, unless
+    What was stopped with its scheduler begins again at once; what was interrupted in another way does so a few times.
+    Neither counts as another attempt. A failure is repeated after a pause that doubles with each attempt, unless
     the configuration is wrong, or nothing is left to go on with.
     """
     assert run.ended is not None
@@ -293,8 +293,8 @@ def retry_of(job: JobDefinition, run: JobRun) -> Occasion | None:
     if run.status is RunStatus.INTERRUPTED:
         if run.error == STOPPED:
             return replace(run.occasion, starts=run.ended, begun=True)
-        again = attempt < max(MOST_LOST, retries + 1)
-        return replace(run.occasion, starts=run.ended, attempt=attempt + 1, begun=True) if again else None
+        lost = run.occasion.lost + 1
+        return replace(run.occasion, starts=run.ended, begun=True, lost=lost) if lost <= MOST_LOST else None
     if run.status is RunStatus.BUSY:
         return _after_another(job, run, run.ended)
     if run.status not in (RunStatus.FAILED, RunStatus.TIMED_OUT) or attempt > retries:

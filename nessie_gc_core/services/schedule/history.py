@@ -104,4 +104,5 @@ def _plain_occasion(occasion: Occasion) -> dict[str, Any]:
         "attempt": occasion.attempt,
         "by_hand": occasion.by_hand,
         "begun": occasion.begun,
+        "lost": occasion.lost,
     }

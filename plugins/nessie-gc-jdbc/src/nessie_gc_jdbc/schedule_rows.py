@@ -51,13 +51,14 @@ def job_row(schedule: str, job: ScheduledJob, run: str | None) -> dict[str, Any]
 def next_of(occasion: Occasion | None) -> dict[str, int | None]:
     """The columns of an occasion."""
     if occasion is None:
-        return {**dict.fromkeys(("due", "starts", "attempt", "by_hand")), "begun": 0}
+        return {**dict.fromkeys(("due", "starts", "attempt", "by_hand")), "begun": 0, "lost": 0}
     return {
         "due": to_micros(occasion.due),
         "starts": to_micros(occasion.starts),
         "attempt": occasion.attempt,
         "by_hand": int(occasion.by_hand),
         "begun": int(occasion.begun),
+        "lost": occasion.lost,
     }
 
 
@@ -68,6 +69,7 @@ def _occasion(row: Row[Any]) -> Occasion:
         attempt=row.attempt,
         by_hand=bool(row.by_hand),
         begun=bool(row.begun),
+        lost=row.lost,
     )
 
 

@@ -86,7 +86,8 @@ def _occasion(*, nullable: bool) -> tuple[Column[int], ...]:
     """For when a job is due; where it never is, all of it is null that was there from the beginning."""
     times = (Column(name, BigInteger, nullable=nullable) for name in ("due", "starts"))
     numbers = Column("attempt", Integer, nullable=nullable), Column("by_hand", SmallInteger, nullable=nullable)
-    return (*times, *numbers, Column("begun", SmallInteger, nullable=False))
+    repeated = Column("begun", SmallInteger, nullable=False), Column("lost", Integer, nullable=False)
+    return (*times, *numbers, *repeated)
 
 
 schema_version = _table(

@@ -20,7 +20,7 @@ from .conftest import FAILED, HOUR, MIDNIGHT, Bench, Clock
 HOURLY = {"nightly": {"every": "PT1H"}}
 
 
-def lost(bench: Bench, *, attempt: int = 1) -> JobRun:
+def lost(bench: Bench, *, attempt: int = 1, times: int = 0) -> JobRun:
     """A run of the job whose scheduler is gone."""
     next_ = bench.job().next
     assert next_ is not None
@@ -28,7 +28,7 @@ def lost(bench: Bench, *, attempt: int = 1) -> JobRun:
         id=uuid4(),
         job="nightly",
         service="gc",
-        occasion=replace(next_, attempt=attempt),
+        occasion=replace(next_, attempt=attempt, lost=times),
         status=RunStatus.RUNNING,
         started=bench.clock(),
         host="elsewhere",
@@ -154,7 +154,10 @@ def test_the_run_of_a_scheduler_that_was_lost_begins_again(bench: Bench) -> None
     scheduler.define()
     gone = lost(bench)
     (run,) = scheduler.run_due()
-    assert (RunStatus.SUCCEEDED, gone.occasion.due, 2) == (run.status, run.occasion.due, run.occasion.attempt)
+    assert (RunStatus.SUCCEEDED, replace(gone.occasion, starts=bench.clock(), begun=True, lost=1)) == (
+        run.status,
+        run.occasion,
+    )
     kept = bench.store.run("default", gone.id)
     assert kept is not None
     assert (RunStatus.INTERRUPTED, "its scheduler (elsewhere, process 7) was lost") == (kept.status, kept.error)
@@ -163,9 +166,28 @@ def test_the_run_of_a_scheduler_that_was_lost_begins_again(bench: Bench) -> None
 def test_a_run_that_loses_its_scheduler_again_and_again_waits_until_it_is_due(bench: Bench) -> None:
     scheduler = bench.scheduler(HOURLY)
     scheduler.define()
-    lost(bench, attempt=MOST_LOST)
+    lost(bench, times=MOST_LOST)
     assert [] == scheduler.run_due()
     assert [RunStatus.INTERRUPTED] == [run.status for run in bench.runs()]
+
+
+def test_a_run_that_was_lost_has_all_its_retries(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"every": "PT1H", "retries": 1, "retry-after": "PT1M"}})
+    scheduler.define()
+    lost(bench)
+    bench.runner.outcomes["nightly"] = [FAILED]
+    assert [RunStatus.FAILED] == [run.status for run in scheduler.run_due()]
+    bench.clock.pass_(minutes=1)
+    (run,) = scheduler.run_due()
+    assert (RunStatus.SUCCEEDED, 2, 1) == (run.status, run.occasion.attempt, run.occasion.lost)
+
+
+def test_a_run_that_is_lost_after_failures_begins_again(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"every": "PT1H", "retries": 2}})
+    scheduler.define()
+    lost(bench, attempt=3)
+    (run,) = scheduler.run_due()
+    assert (RunStatus.SUCCEEDED, 3, 1) == (run.status, run.occasion.attempt, run.occasion.lost)
 
 
 def test_a_run_that_was_lost_begins_again_in_the_same_look_by_a_clock_that_runs(bench: Bench) -> None:

@@ -103,8 +103,9 @@ def _group_held_files(connection: Connection) -> None:
 
 
 def _repeated() -> list[Column[Any]]:
-    """What is known of occasions that were begun."""
-    return [Column("begun", SmallInteger, nullable=False, server_default=text("0"))]
+    """What is known of occasions for which runs have begun."""
+    begun = Column("begun", SmallInteger, nullable=False, server_default=text("0"))
+    return [begun, Column("lost", Integer, nullable=False, server_default=text("0"))]
 
 
 def _add(connection: Connection, table: str, columns: list[Column[Any]]) -> None:
