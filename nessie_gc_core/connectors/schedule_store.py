@@ -206,5 +206,6 @@ class ScheduleStore(Connector):
     def forget_runs(self, schedule: str, *, before: datetime) -> int:
         """Removes runs that started before; those that are not finished stay. Returns how many were removed.
 
-        What runs said of tables on earlier days goes, too.
+        Of those that started before, the newest of each job stays, and its newest that ``SUCCEEDED``: else nobody knows
+        what became of a job that has not run since. What runs said of tables on earlier days goes in any case.
         """

@@ -214,20 +214,47 @@ class RunTests(ScheduleFixtures):
     @demands("forget_runs: removes old runs of this schedule and no others; those that are going on stay.")
     def test_old_runs_are_forgotten_but_those_that_are_going_on(self, schedules: ScheduleStore, schedule: str) -> None:
         for hours in (0, 1):
-            self._finished(schedules, schedule, hours)
-        stays = self._finished(schedules, schedule, 2)
+            self._finished(schedules, schedule, hours, "finished")
+        old = self._finished(schedules, schedule, 2, "finished")
+        stays = self._finished(schedules, schedule, 3, "finished")
         going_on = started(schedules, schedule, job())
         assert schedules.forget_runs(schedule + "2", before=stays.started) == 0
         assert schedules.forget_runs(schedule, before=stays.started) == 2
-        assert {stays.id, going_on.id} == {run.id for run in schedules.runs(schedule)}
+        assert {old.id, stays.id, going_on.id} == {run.id for run in schedules.runs(schedule)}
         assert schedules.forget_runs(schedule, before=stays.started) == 0
 
+    @demands("forget_runs: of the old runs of each job, the newest stays, and the newest that succeeded.")
+    def test_what_became_of_each_job_last_is_not_forgotten(self, schedules: ScheduleStore, schedule: str) -> None:
+        went_well, went_wrong = RunStatus.SUCCEEDED, RunStatus.FAILED
+        runs = [
+            self._finished(schedules, schedule, hours, name, status)
+            for hours, (name, status) in enumerate(
+                [
+                    ("a", went_well),
+                    ("a", went_well),
+                    ("a", went_wrong),
+                    ("b", went_wrong),
+                    ("c", went_wrong),
+                    ("a", went_wrong),
+                    ("c", went_well),
+                ]
+            )
+        ]
+        assert schedules.forget_runs(schedule, before=NOON + LONG) == 3
+        assert {runs[each].id for each in (1, 3, 5, 6)} == {run.id for run in schedules.runs(schedule)}
+
     @staticmethod
-    def _finished(schedules: ScheduleStore, schedule: str, hours: int, name: str = "") -> JobRun:
+    def _finished(
+        schedules: ScheduleStore,
+        schedule: str,
+        hours: int,
+        name: str | None = None,
+        status: RunStatus | None = None,
+    ) -> JobRun:
         found = job(name or f"job {hours}", hours, definition=str(hours))
         schedules.define_jobs(schedule, [found])
         run = run_of(found, started=NOON + timedelta(hours=hours))
         assert schedules.start_run(schedule, run, then=None, lease=LONG)
-        finished = done(run, RunStatus.FAILED if hours % 2 else RunStatus.SUCCEEDED)
+        finished = done(run, status or (RunStatus.FAILED if hours % 2 else RunStatus.SUCCEEDED))
         assert schedules.finish_run(schedule, finished)
         return finished

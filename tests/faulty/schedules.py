@@ -311,6 +311,21 @@ class ForgetsWhatGoesOn(GoodSchedules):
 
 @fault(
     ScheduleTests,
+    "test_what_became_of_each_job_last_is_not_forgotten",
+    "forget_runs: of the old runs of each job, the newest stays, and the newest that succeeded",
+)
+class ForgetsTheLastSuccess(GoodSchedules):
+    def forget_runs(self, schedule, *, before):
+        gone = super().forget_runs(schedule, before=before)
+        latest = {run.job: run for run in [*super().runs(schedule)][::-1]}
+        for run in [*self._of(schedule).runs.values()]:
+            if run.started < before and run is not latest[run.job] and run.id not in self._of(schedule).leases:
+                gone += self._of(schedule).runs.pop(run.id) is not None
+        return gone
+
+
+@fault(
+    ScheduleTests,
     "test_days_tell_what_became_of_their_runs",
     "days: each run counts on the day, UTC, on which it started",
 )
@@ -403,7 +418,7 @@ class RanksBySumsOfGarbage(GoodSchedules):
 @fault(
     ScheduleTests,
     "test_what_was_said_of_tables_is_forgotten_with_the_runs",
-    "forget_runs: what runs said of tables on earlier days goes with them",
+    "forget_runs: what runs said of tables on earlier days goes, also if the run stays",
 )
 class KeepsWhatWasSaidOfTables(GoodSchedules):
     def forget_runs(self, schedule, *, before):

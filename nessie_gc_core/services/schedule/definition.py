@@ -46,7 +46,12 @@ class ScheduleSettings(ConnectorOptions):
         maximum=_LONGEST,
         help="How long a run keeps its job if its scheduler is gone; then another one repeats it.",
     )
-    keep: timedelta = option(timedelta(days=400), minimum=0, maximum=_LONGEST, help="How long outcomes are kept.")
+    keep: timedelta = option(
+        timedelta(days=400),
+        minimum=0,
+        maximum=_LONGEST,
+        help="How long outcomes are kept; of older ones, the newest of each job stays, and its newest that succeeded.",
+    )
     webhook: str | None = secret(help="Address to which a JSON object is posted when a run ends.")
     webhook_on: Sequence[str] = option(
         tuple(status.value for status in (*WENT_WRONG, RunStatus.SKIPPED)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -253,16 +253,26 @@ class JdbcScheduleStore(ScheduleStore):
             pass
         above, last = time_key(schedule, before - _MICROSECOND), key_of(schedule) + AFTER_ALL
         finished = job_runs.c.status != RunStatus.RUNNING.value
-        old = self.database.pages(
-            select(job_runs.c.run_key).where(finished), job_runs.c.run_key, above=above, upto=last
-        )
-        gone = sum(self._forget([bytes(row.run_key) for row in some]) for some in batches(old))
+        query = select(job_runs.c.run_key, job_runs.c.job_digest, job_runs.c.status).where(finished)
+        newest_first = self.database.pages(query, job_runs.c.run_key, above=above, upto=last)
+        gone = sum(self._forget(some) for some in batches(_but_the_newest(newest_first)))
         self.database.execute(forget_tables(schedule, day_of(before)))
         return gone
 
     def _forget(self, keys: list[bytes]) -> int:
         gone = delete(job_runs).where(job_runs.c.run_key.in_(keys))
         return self.database.write(lambda connection: connection.execute(gone).rowcount)
+
+
+def _but_the_newest(newest_first: Iterable[Row[Any]]) -> Iterator[bytes]:
+    """The keys of all but the newest run of each job, and its newest that succeeded."""
+    seen = set[tuple[bytes, bool]]()
+    for row in newest_first:
+        job = bytes(row.job_digest)
+        first_of = {(job, False), (job, row.status == RunStatus.SUCCEEDED.value)} - seen
+        seen |= first_of
+        if not first_of:
+            yield bytes(row.run_key)
 
 
 _OUTCOME = ("status", "ended", "exit_code", "error_message", "numbers", "report", *SUMMED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
@@ -243,7 +243,9 @@ class MemoryScheduleStore(ScheduleStore):
         """Removes runs."""
         with self._data.lock:
             found = self._of(schedule)
-            gone = [id_ for id_, run in found.runs.items() if run.started < before and id_ not in found.leases]
+            old = [run for id_, run in found.runs.items() if run.started < before and id_ not in found.leases]
+            newest_first = sorted(old, key=lambda run: (run.started, run.id), reverse=True)
+            gone = [*_but_the_newest(newest_first)]
             for run in gone:
                 del found.runs[run]
             for key in [key for key in found.tables if key[0] < utc(before).date()]:
@@ -264,6 +266,16 @@ def _defined(found: _Schedule, job: ScheduledJob) -> ScheduledJob:
         return replace(known, service=job.service, timing=job.timing, digest=job.digest)
     described = replace(known, service=job.service, timing=job.timing, digest=job.digest)
     return replace(described, definition=job.definition, next=_in_utc(job.next))
+
+
+def _but_the_newest(newest_first: Iterable[JobRun]) -> Iterator[UUID]:
+    """All but the newest run of each job, and its newest that succeeded."""
+    seen = set[tuple[str, bool]]()
+    for run in newest_first:
+        first_of = {(run.job, False), (run.job, run.status is RunStatus.SUCCEEDED)} - seen
+        seen |= first_of
+        if not first_of:
+            yield run.id
 
 
 def _in_utc(occasion: Occasion | None) -> Occasion | None:

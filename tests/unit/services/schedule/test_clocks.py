@@ -12,6 +12,7 @@ from nessie_gc_core.model.schedule import Occasion
 from nessie_gc_core.services.schedule.asking import trigger
 from nessie_gc_core.services.schedule.clocks import mended
 from nessie_gc_core.services.schedule.definition import JobDefinition
+from nessie_gc_core.services.schedule.history import last_success
 from nessie_gc_core.services.schedule.scheduler import Scheduler
 
 from .conftest import FAILED, HOUR, MIDNIGHT, Bench
@@ -114,3 +115,19 @@ def test_outcomes_are_forgotten_only_by_a_clock_that_agrees_with_the_one_of_the_
     bench.clock.now += by
     bench.scheduler({"nightly": HOURLY}, keep="PT2H")._tend()
     assert kept is (known == bench.runs())
+
+
+@pytest.mark.parametrize("keep", ["PT0S", "P7D"])
+def test_the_last_success_of_a_job_is_known_however_long_outcomes_are_kept(bench: Bench, keep: str) -> None:
+    bench.store.clock = bench.clock
+    scheduler = bench.scheduler({"nightly": {"every": "P10D"}}, keep=keep)
+    scheduler.define()
+    bench.clock.pass_(days=10)
+    (succeeded,) = scheduler.run_due()
+    bench.clock.pass_(days=10)
+    bench.runner.outcomes["nightly"] = [FAILED]
+    scheduler.run_due()
+    bench.clock.pass_(days=9)
+    scheduler._tended = None
+    scheduler._tend()
+    assert succeeded.ended == last_success(bench.store, "default", "nightly", clock=bench.clock)
