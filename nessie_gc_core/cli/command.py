@@ -295,7 +295,7 @@ def standard_options() -> list[click.Option]:
             is_flag=True,
             expose_value=False,
             callback=_set("quiet"),
-            help="Print only the result and errors.",
+            help="Print only the result, errors, and one line if not everything could be done.",
         ),
         GcOption(
             "--log-format",

@@ -11,6 +11,8 @@ import click
 from nessie_gc_core.cli.command import Session
 from nessie_gc_core.cli.logs import json_error
 from nessie_gc_core.config.environment import JOB_VARIABLE
+from nessie_gc_core.connectors import Report
+from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.text import json_text, shown
 from nessie_gc_core.services.ending import INTERRUPTED, Command, Terminated, failure, in_one_line, is_busy
@@ -31,14 +33,14 @@ def describe(error: BaseException) -> tuple[str, int]:
     return describe_any(error)
 
 
-def _say(error: BaseException, message: str, session: Session) -> None:
+def _say(message: str, session: Session, error: BaseException | None = None) -> None:
     """Prints an error, as a log line where those are JSON objects; else after the name of its job, if it has one."""
-    shows_traceback = session.verbosity > 1
+    traced = error if session.verbosity > 1 else None
     if session.logs_json:
-        click.echo(json_error(message, session.report, error if shows_traceback else None), err=True)
+        click.echo(json_error(message, session.report, traced), err=True)
         return
-    if shows_traceback:
-        sys.stderr.write(shown("".join(traceback.format_exception(error)), lines=True))
+    if traced is not None:
+        sys.stderr.write(shown("".join(traceback.format_exception(traced)), lines=True))
     job = os.environ.get(JOB_VARIABLE)
     click.echo(f"error: {message}" if job is None else f"error: [{shown(job)}] {message}", err=True)
 
@@ -47,7 +49,27 @@ def fail(error: BaseException, session: Session) -> int:
     """Prints an error, and gives the exit code."""
     command = Command(name=session.command, report=session.report, in_memory=session.in_memory, defers=session.defers)
     failed = failure(*describe(error), command, busy=is_busy(error))
-    _say(error, failed.message, session)
+    _say(failed.message, session, error)
     if session.as_json:
         click.echo(json_text(with_format(failed.body)))
     return failed.exit_code
+
+
+def tell_incomplete(name: str, report: Report, session: Session) -> None:
+    """Prints one line about a run that ended without an error, but did not do everything.
+
+    Args:
+        name: the name of the service.
+        report: its report, which says more.
+        session: how it is called.
+    """
+    _say(f"{name}: {in_one_line(_what_is_left(report))}", session)
+
+
+def _what_is_left(report: Report) -> str:
+    """What a report raises for its status; a plugin's may raise nothing."""
+    try:
+        getattr(report, "raise_for_status", lambda: None)()
+    except NessieGcError as error:
+        return str(error)
+    return f"not everything was done (exit code {report.exit_code}); see the report"

@@ -9,6 +9,7 @@ from nessie_gc_core.api import Collector
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand
 from nessie_gc_core.cli.declared import arguments_of, options_of
+from nessie_gc_core.cli.errors import tell_incomplete
 from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_result
 from nessie_gc_core.cli.stores import check_store_lasts, is_in_memory
@@ -48,7 +49,10 @@ def _runner(service: AnyService) -> Callable[[Call], int]:
     def run(call: Call) -> int:
         report, session = _run(service, call), call.session
         verbose = session.verbosity > 0
-        return show_result(service.name, report, as_json=session.as_json, zone=call.zone(), verbose=verbose)
+        code = show_result(service.name, report, as_json=session.as_json, zone=call.zone(), verbose=verbose)
+        if code and session.quiet:  # nobody may read the report; cron mails what goes to standard error
+            tell_incomplete(service.name, report, session)
+        return code
 
     return run
 

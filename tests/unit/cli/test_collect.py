@@ -146,3 +146,11 @@ def test_log_lines_of_a_run_carry_the_live_set_id(run: Run, lake: MemoryLake) ->
 
 def test_quiet_says_nothing_but_the_result(run: Run, lake: MemoryLake) -> None:
     assert "" == run(*GC, "-q").stderr
+
+
+def test_quiet_says_in_one_line_what_was_not_done(run: Run, lake: MemoryLake) -> None:
+    lake.faults.deleting[ORPHAN] = "locked"
+    result = run(*GC, "-q", "--json")
+    id_ = json.loads(result.stdout)["live_set_id"]
+    expected = f"error: gc: live set {id_}: 1 file could not be deleted; see the report, and run again\n"
+    assert (1, expected) == (result.exit_code, result.stderr)
