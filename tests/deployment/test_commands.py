@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,14 @@ def test_commands_are_found_in_units_scripts_and_workflows() -> None:
 )
 def test_every_configuration_has_only_options_that_exist(path: Path) -> None:
     read_configuration(path)
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=str(path.relative_to(EXAMPLES))) for path in FILES])
+def test_no_run_creates_tables_in_a_database_of_others(path: Path) -> None:
+    """Their owner does that (see `rights.md`), so that the account of runs needs rights on rows only."""
+    assert not re.search("jdbc[-_]schema", path.read_text(encoding="utf-8"), re.IGNORECASE)
+
+
+def test_every_deployment_names_the_region_of_its_storage() -> None:
+    configured = [path for path in FILES if path.suffix in (".toml", ".conf") and path.name != "yarn.conf"]
+    assert [] == [path.name for path in configured if "s3.region" not in path.read_text(encoding="utf-8")]

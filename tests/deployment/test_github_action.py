@@ -68,7 +68,9 @@ def test_it_has_the_rights_to_read_and_to_identify_itself_only(job: dict[str, An
 
 def test_credentials_last_as_long_as_the_job_may(job: dict[str, Any]) -> None:
     (login,) = [step["with"] for step in job["steps"] if "role-to-assume" in step.get("with", {})]
-    assert login["role-duration-seconds"] >= 60 * job["timeout-minutes"]
+    seconds = login["role-duration-seconds"]
+    assert seconds >= 60 * job["timeout-minutes"]
+    assert f"maximum session duration of at least {seconds} seconds" in WORKFLOW.read_text(encoding="utf-8")
 
 
 def test_the_report_is_uploaded_after_a_failed_run_too(job: dict[str, Any]) -> None:

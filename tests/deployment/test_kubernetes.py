@@ -24,6 +24,7 @@ VARIANTS = ("base", "postgresql")
 VERSIONS = ("1.33.0", "1.37.0")
 """The oldest and the newest Kubernetes whose schemas the manifests have to fit."""
 KINDS = ["Namespace", "ServiceAccount", "ConfigMap", "Secret", "PersistentVolumeClaim", "CronJob"]
+DAY_SECONDS = 24 * 60 * 60
 
 Manifest = dict[str, Any]
 
@@ -88,6 +89,14 @@ def test_a_database_needs_no_volume(manifests: dict[str, Manifest], variant: str
 def test_one_job_at_a_time_runs_and_is_not_repeated_before_somebody_has_looked(job: Manifest) -> None:
     assert ("Forbid", 0) == (job["concurrencyPolicy"], job["jobTemplate"]["spec"]["backoffLimit"])
     assert job["successfulJobsHistoryLimit"] <= job["failedJobsHistoryLimit"] <= 10
+
+
+def test_an_endless_run_ends_before_the_next_one_is_due(job: Manifest) -> None:
+    assert 0 < job["jobTemplate"]["spec"]["activeDeadlineSeconds"] < DAY_SECONDS
+
+
+def test_the_first_run_deletes_nothing(manifests: dict[str, Manifest]) -> None:
+    assert tomllib.loads(manifests["ConfigMap"]["data"]["nessie-gc.toml"])["dry-run"]
 
 
 def test_the_pod_meets_the_restricted_standard(pod: Manifest, container: Manifest) -> None:

@@ -133,6 +133,12 @@ def test_variables_of_the_driver_fit_its_settings(cluster: str, monkeypatch: pyt
     assert {f"environment variable {name}" for name in given} == used
 
 
+def test_the_template_of_the_secret_has_every_name_that_pods_expect() -> None:
+    lines = (SPARK / "secrets.env").read_text(encoding="utf-8").splitlines()
+    expected = {value for key, value in properties("kubernetes").items() if ".secretKeyRef." in key}
+    assert expected == {f"nessie-gc-spark:{line.partition('=')[0]}" for line in lines if not line.startswith("#")}
+
+
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_nothing_is_done_twice(cluster: str) -> None:
     """A speculative task, and a driver that is started again, would work on what somebody else deletes (S15)."""

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -103,6 +104,11 @@ def test_the_settings_and_the_variables_of_the_service_fit_together() -> None:
     assert 0 == shown.exit_code, shown.output
     found = {each["name"]: each["where"] for each in json.loads(shown.stdout)["settings"]}
     assert "environment variable NESSIE_GC_TOKEN" == found["repository.token"]
+
+
+def test_the_first_run_deletes_nothing_and_an_endless_one_is_ended() -> None:
+    settings = tomllib.loads((UNITS / "nessie-gc.toml").read_text(encoding="utf-8"))
+    assert (True, "12h") == (settings["dry-run"], setting("TimeoutStartSec"))
 
 
 def test_a_run_writes_its_state_where_the_service_may_write(tmp_path: Path) -> None:
