@@ -9,6 +9,13 @@ import pytest
 from docs.commands import of_text, parse, read_configuration
 from docs.pages import ROOT
 
+from nessie_gc_core.cli.command import known_options
+from nessie_gc_core.cli.main import cli
+from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.config.job_digest import JobDigests
+from nessie_gc_core.plugins import installed
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition
+
 EXAMPLES = ROOT / "examples" / "deployment"
 FILES = sorted(path for path in EXAMPLES.rglob("*") if path.is_file())
 COMMANDS = [
@@ -45,3 +52,19 @@ def test_no_run_creates_tables_in_a_database_of_others(path: Path) -> None:
 def test_every_deployment_names_the_region_of_its_storage() -> None:
     configured = [path for path in FILES if path.suffix in (".toml", ".conf") and path.name != "yarn.conf"]
     assert [] == [path.name for path in configured if "s3.region" not in path.read_text(encoding="utf-8")]
+
+
+SCHEDULES = [path for path in FILES if path.suffix == ".toml" and "\n[schedule]\n" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=str(path.relative_to(EXAMPLES))) for path in SCHEDULES])
+def test_a_schedule_has_jobs_of_which_none_deletes_at_first_or_runs_forever(path: Path) -> None:
+    file = ConfigFile.read(path, known_options(cli))
+    jobs = ScheduleDefinition.read(file, JobDigests(installed())).jobs
+    assert {"collect": "gc", "health": "health", "prune": "prune"} == {name: job.service for name, job in jobs.items()}
+    collect = file.schedule["jobs"]["collect"]
+    assert (True, "PT12H") == (collect["options"]["dry-run"], collect["time-limit"])
+
+
+def test_there_is_a_schedule_for_systemd_and_for_both_ways_on_kubernetes() -> None:
+    assert {"systemd", "schedule", "schedule-once"} == {path.parent.name for path in SCHEDULES}

@@ -18,12 +18,14 @@ from docs.commands import parse, without_configuration
 from docs.pages import ROOT
 
 from nessie_gc_core.cli.main import cli
+from nessie_gc_core.services.schedule.conduct import Patience
 
 KUBERNETES = ROOT / "examples" / "deployment" / "kubernetes"
-VARIANTS = ("base", "postgresql")
+VARIANTS = ("base", "postgresql", "schedule", "schedule-once")
 VERSIONS = ("1.33.0", "1.37.0")
 """The oldest and the newest Kubernetes whose schemas the manifests have to fit."""
-KINDS = ["Namespace", "ServiceAccount", "ConfigMap", "Secret", "PersistentVolumeClaim", "CronJob"]
+KINDS = ["Namespace", "ServiceAccount", "ConfigMap", "Secret", "PersistentVolumeClaim", "CronJob", "Deployment"]
+WITH_CRON_JOB = [name for name in VARIANTS if name != "schedule"]
 DAY_SECONDS = 24 * 60 * 60
 
 Manifest = dict[str, Any]
@@ -47,15 +49,15 @@ def manifests(variant: str) -> dict[str, Manifest]:
     return {manifest["kind"]: manifest for manifest in yaml.safe_load_all(render(variant))}
 
 
-@pytest.fixture
-def job(manifests: dict[str, Manifest]) -> Manifest:
-    found: Manifest = manifests["CronJob"]["spec"]
-    return found
+def cron_job(variant: str) -> Manifest:
+    (found,) = [each["spec"] for each in yaml.safe_load_all(render(variant)) if each["kind"] == "CronJob"]
+    return dict(found)
 
 
 @pytest.fixture
-def pod(job: Manifest) -> Manifest:
-    found: Manifest = job["jobTemplate"]["spec"]["template"]["spec"]
+def pod(manifests: dict[str, Manifest]) -> Manifest:
+    own = manifests.get("Deployment") or manifests["CronJob"]["spec"]["jobTemplate"]
+    found: Manifest = own["spec"]["template"]["spec"]
     return found
 
 
@@ -81,22 +83,47 @@ def test_that_check_finds_a_field_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def test_a_database_needs_no_volume(manifests: dict[str, Manifest], variant: str) -> None:
-    assert [kind for kind in KINDS if variant == "base" or kind != "PersistentVolumeClaim"] == sorted(
-        manifests, key=KINDS.index
-    )
+    absent = {"CronJob" if variant == "schedule" else "Deployment"}
+    absent |= set() if variant == "base" else {"PersistentVolumeClaim"}
+    assert [kind for kind in KINDS if kind not in absent] == sorted(manifests, key=KINDS.index)
 
 
-def test_one_job_at_a_time_runs_and_is_not_repeated_before_somebody_has_looked(job: Manifest) -> None:
+@pytest.mark.parametrize("name", WITH_CRON_JOB)
+def test_one_job_at_a_time_runs_and_is_not_repeated_before_somebody_has_looked(name: str) -> None:
+    job = cron_job(name)
     assert ("Forbid", 0) == (job["concurrencyPolicy"], job["jobTemplate"]["spec"]["backoffLimit"])
     assert job["successfulJobsHistoryLimit"] <= job["failedJobsHistoryLimit"] <= 10
 
 
-def test_an_endless_run_ends_before_the_next_one_is_due(job: Manifest) -> None:
-    assert 0 < job["jobTemplate"]["spec"]["activeDeadlineSeconds"] < DAY_SECONDS
+@pytest.mark.parametrize("name", WITH_CRON_JOB)
+def test_an_endless_run_ends_before_the_next_night(name: str) -> None:
+    assert 0 < cron_job(name)["jobTemplate"]["spec"]["activeDeadlineSeconds"] < DAY_SECONDS
 
 
-def test_the_first_run_deletes_nothing(manifests: dict[str, Manifest]) -> None:
-    assert tomllib.loads(manifests["ConfigMap"]["data"]["nessie-gc.toml"])["dry-run"]
+@pytest.mark.parametrize("name", ["base", "postgresql"])
+def test_the_first_run_deletes_nothing(name: str) -> None:
+    assert tomllib.loads((KUBERNETES / name / "nessie-gc.toml").read_text(encoding="utf-8"))["dry-run"]
+
+
+def test_a_scheduler_has_time_to_end_its_runs(pod: Manifest) -> None:
+    assert pod["terminationGracePeriodSeconds"] > Patience().stop + Patience().last + 30
+
+
+def test_one_scheduler_is_asked_for_its_metrics_where_it_serves_them() -> None:
+    manifests = {manifest["kind"]: manifest for manifest in yaml.safe_load_all(render("schedule"))}
+    deployment = manifests["Deployment"]["spec"]
+    (container,) = deployment["template"]["spec"]["containers"]
+    assert (1, "Recreate") == (deployment["replicas"], deployment["strategy"]["type"])
+    settings = tomllib.loads(manifests["ConfigMap"]["data"]["nessie-gc.toml"])["schedule"]
+    assert [{"name": "metrics", "containerPort": settings["metrics-port"]}] == container["ports"]
+    assert {"path": "/metrics", "port": "metrics"} == container["readinessProbe"]["httpGet"]
+    assert ("0.0.0.0", False) == (settings["metrics-host"], "livenessProbe" in container)
+
+
+def test_a_scheduler_that_is_called_waits_longer_than_its_jobs_may_take() -> None:
+    jobs = tomllib.loads((KUBERNETES / "schedule-once" / "nessie-gc.toml").read_text(encoding="utf-8"))["schedule"]
+    assert "PT12H" == jobs["jobs"]["collect"]["time-limit"]
+    assert cron_job("schedule-once")["jobTemplate"]["spec"]["activeDeadlineSeconds"] > 12 * 60 * 60
 
 
 def test_the_pod_meets_the_restricted_standard(pod: Manifest, container: Manifest) -> None:

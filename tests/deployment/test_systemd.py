@@ -20,10 +20,11 @@ from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.services.schedule.conduct import Patience
 from nessie_gc_core.testing.servers import skip_or_fail
 
 UNITS = ROOT / "examples" / "deployment" / "systemd"
-SERVICE, TIMER = "nessie-gc.service", "nessie-gc.timer"
+SERVICE, TIMER, SCHEDULER = "nessie-gc.service", "nessie-gc.timer", "nessie-gc-schedule.service"
 MOST_EXPOSURE = 2
 """Out of 10; systemd 252 says 1.2, and other versions weigh some settings differently."""
 FORBID_WRITABLE_CODE = """
@@ -56,7 +57,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory, systemd_analyze: str) -> P
     program.chmod(0o755)
     units = root / "etc/systemd/system"
     units.mkdir(parents=True)
-    for name in (SERVICE, TIMER):
+    for name in (SERVICE, TIMER, SCHEDULER):
         shutil.copy(UNITS / name, units)
     return root
 
@@ -77,7 +78,7 @@ def setting(name: str, unit: str = SERVICE) -> str:
 
 
 def test_systemd_finds_nothing_wrong_with_the_units(machine: Path) -> None:
-    assert (0, "") == analyze(machine, "verify", SERVICE, TIMER)
+    assert (0, "") == analyze(machine, "verify", SERVICE, TIMER, SCHEDULER)
 
 
 def test_that_check_finds_a_setting_that_does_not_exist(machine: Path) -> None:
@@ -86,8 +87,9 @@ def test_that_check_finds_a_setting_that_does_not_exist(machine: Path) -> None:
     assert "Unknown key 'ProtectHomes'" in analyze(machine, "verify", unit.name)[1]
 
 
-def test_the_service_is_hardly_exposed(machine: Path) -> None:
-    code, said = analyze(machine, "security", "--offline=true", f"--threshold={10 * MOST_EXPOSURE}", SERVICE)
+@pytest.mark.parametrize("unit", [SERVICE, SCHEDULER])
+def test_the_services_are_hardly_exposed(machine: Path, unit: str) -> None:
+    code, said = analyze(machine, "security", "--offline=true", f"--threshold={10 * MOST_EXPOSURE}", unit)
     assert 0 == code, said.splitlines()[-1]
 
 
@@ -96,10 +98,25 @@ def test_the_timer_has_a_time_that_comes(systemd_analyze: str) -> None:
     assert "Next elapse" in subprocess.run(line, capture_output=True, text=True, check=True).stdout
 
 
-def test_the_settings_and_the_variables_of_the_service_fit_together() -> None:
+def test_the_scheduler_is_always_there_and_ends_its_runs_itself() -> None:
+    names = ("Restart", "KillMode", "StartLimitIntervalSec", "TimeoutStopSec")
+    assert ["always", "mixed", "0", "2min"] == [setting(name, SCHEDULER) for name in names]
+    assert 120 > Patience().stop + Patience().last
+
+
+def test_the_scheduler_may_do_what_the_service_may() -> None:
+    def rights(unit: str) -> list[str]:
+        lines = (UNITS / unit).read_text(encoding="utf-8").partition("DynamicUser=")[2].splitlines()
+        return [line for line in lines if line and not line.startswith(("#", "[Install]", "WantedBy="))]
+
+    assert rights(SERVICE) == rights(SCHEDULER)
+
+
+@pytest.mark.parametrize("name", ["nessie-gc.toml", "nessie-gc-schedule.toml"])
+def test_the_settings_and_the_variables_of_the_services_fit_together(name: str) -> None:
     lines = (UNITS / "nessie-gc.env").read_text(encoding="utf-8").splitlines()
     variables = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
-    configuration = str(UNITS / "nessie-gc.toml")
+    configuration = str(UNITS / name)
     shown = CliRunner().invoke(cli, ["config", "show", "--json", "--config", configuration], env=variables)
     assert 0 == shown.exit_code, shown.output
     found = {each["name"]: each["where"] for each in json.loads(shown.stdout)["settings"]}

@@ -56,6 +56,10 @@ def parse(arguments: Sequence[str], where: str) -> None:
         assert command is not None, f"{where}: no command {arguments[0]!r}"
         if "--help" in arguments:
             return
+        if isinstance(command, click.Group) and len(arguments) > 1:
+            arguments = arguments[1:]
+            command = command.get_command(parent, arguments[0])
+            assert command is not None, f"{where}: no command {arguments[0]!r}"
         try:
             command.make_context(arguments[0], list(arguments[1:]), parent=parent)
         except click.UsageError as error:
