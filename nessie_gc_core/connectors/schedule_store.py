@@ -63,13 +63,19 @@ class ScheduleStore(Connector):
 
     # ---- jobs -----------------------------------------------------------------------------------------
     @abstractmethod
-    def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob]) -> None:
+    def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob], *, at: datetime | None = None) -> None:
         """Makes these the jobs of a schedule.
 
         New ones are added. Those with another ``definition`` get the given service, timing, digest, definition and next
-        occasion; all others stay as they are, except for the service, the timing and the digest. Whether a job is
+        occasion; all others stay as they are, except for the service, the timing and the digest. An occasion stays in
+        any case if it waits (:meth:`Occasion.waits`), or what it is for would be lost. Whether a job is
         paused, its ``last``, its outcome and its run stay in any case. Jobs that are not given are removed; their runs
         stay. A job that is added again while a run of it is not finished has that run.
+
+        Args:
+            schedule: the schedule.
+            jobs: all of its jobs.
+            at: which occasions wait is asked for this instant.
         """
 
     @abstractmethod

@@ -63,6 +63,10 @@ class Occasion:
     lost: int = 0
     """How many runs for it were interrupted, except by a stop of their scheduler."""
 
+    def waits(self, at: datetime | None) -> bool:
+        """Whether it has to come even if the timing of its job changes: by hand, for another run, or due already."""
+        return self.by_hand or self.begun or self.attempt > 1 or (at is not None and self.starts <= at)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledJob:

@@ -66,6 +66,18 @@ class JobTests(ScheduleFixtures):
         schedules.define_jobs(schedule, [changed])
         assert replace(changed, paused=True, last=NOON, run=run.id) == the_job(schedules, schedule)
 
+    @demands("define_jobs: what waits stays, or it is lost: by hand, for another run, or due at the instant given.")
+    def test_a_job_that_changed_keeps_an_occasion_that_waits(self, schedules: ScheduleStore, schedule: str) -> None:
+        repeated = occasion(2, begun=True), occasion(2, attempt=2)
+        waiting = {"by hand": occasion(2, by_hand=True), "begun": repeated[0], "again": repeated[1], "due": occasion()}
+        known = [replace(job(name), next=next_) for name, next_ in waiting.items()]
+        schedules.define_jobs(schedule, [*known, job("later", 2), job("never", None)])
+        changed = [job(name, 7, definition="4567") for name in (*waiting, "later", "never")]
+        schedules.define_jobs(schedule, changed, at=occasion().starts)
+        assert {each.name: replace(each, next=waiting.get(each.name, each.next)) for each in changed} == {
+            each.name: each for each in schedules.jobs(schedule)
+        }
+
     @demands("define_jobs: jobs that are not given are removed, and their runs stay.")
     def test_jobs_that_are_not_given_go_and_their_runs_stay(self, schedules: ScheduleStore, schedule: str) -> None:
         run = started(schedules, schedule, job())

@@ -144,8 +144,8 @@ class RunTests(ScheduleFixtures):
             (occasion(23, attempt=2), occasion(23, attempt=2)),
             (occasion(25, attempt=2), occasion(24)),
         ):
-            definition = f"{retry}"
-            run = started(schedules, schedule, job(definition=definition))
+            schedules.define_jobs(schedule, [])
+            run = started(schedules, schedule, job())
             assert schedules.finish_run(schedule, done(run, RunStatus.FAILED), retry=retry)
             assert expected == the_job(schedules, schedule).next
         schedules.define_jobs(schedule, [job("once")])

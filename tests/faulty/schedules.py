@@ -29,9 +29,9 @@ class GoodSchedules(MemoryScheduleStore):
         self.check()
         return super()._of(schedule)
 
-    def define_jobs(self, schedule, jobs):
+    def define_jobs(self, schedule, jobs, *, at=None):
         self.check()
-        super().define_jobs(schedule, jobs)
+        super().define_jobs(schedule, jobs, at=at)
 
     def check(self):
         if self.is_broken:
@@ -57,8 +57,8 @@ class TestGood(ScheduleTests):
 
 @fault(ScheduleTests, "test_jobs_come_back_as_they_were_defined", "Jobs come back as they were defined")
 class OneSchedule(GoodSchedules):
-    def define_jobs(self, schedule, jobs):
-        super().define_jobs("all", jobs)
+    def define_jobs(self, schedule, jobs, *, at=None):
+        super().define_jobs("all", jobs, at=at)
 
     def jobs(self, schedule):
         return super().jobs("all")
@@ -70,9 +70,9 @@ class OneSchedule(GoodSchedules):
     "define_jobs: a job with the same definition keeps its next occasion",
 )
 class StartsAnew(GoodSchedules):
-    def define_jobs(self, schedule, jobs):
+    def define_jobs(self, schedule, jobs, *, at=None):
         super().define_jobs(schedule, [])
-        super().define_jobs(schedule, jobs)
+        super().define_jobs(schedule, jobs, at=at)
 
 
 @fault(
@@ -81,10 +81,20 @@ class StartsAnew(GoodSchedules):
     "define_jobs: another definition brings another next occasion",
 )
 class ResumesWhatChanged(GoodSchedules):
-    def define_jobs(self, schedule, jobs):
-        super().define_jobs(schedule, jobs)
+    def define_jobs(self, schedule, jobs, *, at=None):
+        super().define_jobs(schedule, jobs, at=at)
         for job in jobs:
             self.set_paused(schedule, job.name, paused=False)
+
+
+@fault(
+    ScheduleTests,
+    "test_a_job_that_changed_keeps_an_occasion_that_waits",
+    "define_jobs: what waits stays, or it is lost",
+)
+class ForgetsWhatIsDue(GoodSchedules):
+    def define_jobs(self, schedule, jobs, *, at=None):
+        super().define_jobs(schedule, jobs)
 
 
 @fault(
@@ -93,9 +103,9 @@ class ResumesWhatChanged(GoodSchedules):
     "define_jobs: jobs that are not given are removed, and their runs stay",
 )
 class KeepsAllJobs(GoodSchedules):
-    def define_jobs(self, schedule, jobs):
+    def define_jobs(self, schedule, jobs, *, at=None):
         new = {job.name for job in jobs}
-        super().define_jobs(schedule, [*jobs, *(job for job in self.jobs(schedule) if job.name not in new)])
+        super().define_jobs(schedule, [*jobs, *(job for job in self.jobs(schedule) if job.name not in new)], at=at)
 
 
 @fault(
@@ -104,8 +114,8 @@ class KeepsAllJobs(GoodSchedules):
     "define_jobs: a job that comes back while a run of it is going on has that run",
 )
 class ForgetsWhatRuns(GoodSchedules):
-    def define_jobs(self, schedule, jobs):
-        super().define_jobs(schedule, jobs)
+    def define_jobs(self, schedule, jobs, *, at=None):
+        super().define_jobs(schedule, jobs, at=at)
         found = self._of(schedule).jobs
         found.update({name: replace(job, run=None) for name, job in found.items()})
 

@@ -81,7 +81,7 @@ class Scheduler:
 
     def _define(self, definition: ScheduleDefinition) -> None:
         now = self.clock()
-        self.store.define_jobs(definition.name, [job.scheduled(now) for job in definition.jobs.values()])
+        self.store.define_jobs(definition.name, [job.scheduled(now) for job in definition.jobs.values()], at=now)
 
     def run_due(self) -> list[JobRun]:
         """Runs all that is due now, and gives the outcomes when all have ended.

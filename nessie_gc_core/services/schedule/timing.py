@@ -57,7 +57,7 @@ class Cron:
         Raises:
             ConfigurationError: it is none, or names no date that ever comes.
         """
-        self._expression = _NICKNAMES.get(expression.strip().lower(), expression)
+        self._expression = " ".join(_NICKNAMES.get(expression.strip().lower(), expression).split())
         self._zone = zone
         if len(self._expression.split()) != _FIELDS:
             known = ", ".join(_NICKNAMES)

@@ -63,12 +63,14 @@ class JdbcScheduleStore(ScheduleStore):
         self.database.close()
 
     # ---- jobs -----------------------------------------------------------------------------------------
-    def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob]) -> None:
+    def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob], *, at: datetime | None = None) -> None:
         """Makes these the jobs, in one transaction."""
         wanted = {job.name: job for job in jobs}
-        self.database.write(lambda connection: self._define(connection, schedule, wanted))
+        self.database.write(lambda connection: self._define(connection, schedule, wanted, at))
 
-    def _define(self, connection: Connection, schedule: str, wanted: dict[str, ScheduledJob]) -> None:
+    def _define(
+        self, connection: Connection, schedule: str, wanted: dict[str, ScheduledJob], at: datetime | None
+    ) -> None:
         """Locks leases, and then jobs, as the end of a run does."""
         running = _running(connection, schedule)
         mine = select(jobs).where(*_below(jobs.c.job_key, schedule)).order_by(jobs.c.job_key)
@@ -83,7 +85,9 @@ class JdbcScheduleStore(ScheduleStore):
             job = wanted.get(name)
             if job is None or described(job) == {key: getattr(row, key) for key in described(job)}:
                 continue
-            moved = next_of(job.next) if job.definition != row.definition else {}
+            next_ = scheduled_job(row).next
+            stays = job.definition == row.definition or (next_ is not None and next_.waits(at))
+            moved = {} if stays else next_of(job.next)
             connection.execute(_job(schedule, name).values(**described(job), **moved))
 
     def add_job(self, schedule: str, job: ScheduledJob) -> None:

@@ -60,11 +60,11 @@ class MemoryScheduleStore(ScheduleStore):
         self._data = self._shared.setdefault(options.store, _Data()) if options.store else _Data()
 
     # ---- jobs -----------------------------------------------------------------------------------------
-    def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob]) -> None:
+    def define_jobs(self, schedule: str, jobs: Collection[ScheduledJob], *, at: datetime | None = None) -> None:
         """Makes these the jobs."""
         with self._data.lock:
             found = self._data.schedules.setdefault(schedule, _Schedule())
-            found.jobs = {job.name: _defined(found, job) for job in jobs}
+            found.jobs = {job.name: _defined(found, job, at) for job in jobs}
 
     def add_job(self, schedule: str, job: ScheduledJob) -> None:
         """Adds a job."""
@@ -256,7 +256,7 @@ class MemoryScheduleStore(ScheduleStore):
         return self._data.schedules.get(schedule) or _Schedule()
 
 
-def _defined(found: _Schedule, job: ScheduledJob) -> ScheduledJob:
+def _defined(found: _Schedule, job: ScheduledJob, at: datetime | None = None) -> ScheduledJob:
     """A job with what is known of it already."""
     known = found.jobs.get(job.name)
     if known is None:
@@ -265,7 +265,8 @@ def _defined(found: _Schedule, job: ScheduledJob) -> ScheduledJob:
     if known.definition == job.definition:
         return replace(known, service=job.service, timing=job.timing, digest=job.digest)
     described = replace(known, service=job.service, timing=job.timing, digest=job.digest)
-    return replace(described, definition=job.definition, next=_in_utc(job.next))
+    waits = known.next is not None and known.next.waits(at)
+    return replace(described, definition=job.definition, next=known.next if waits else _in_utc(job.next))
 
 
 def _but_the_newest(newest_first: Iterable[JobRun]) -> Iterator[UUID]:

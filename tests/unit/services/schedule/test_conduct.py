@@ -470,7 +470,7 @@ def test_a_scheduler_whose_store_goes_away_looks_again(bench: Bench, monkeypatch
 
 
 def test_a_scheduler_whose_store_was_never_there_says_so(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def away(*_: object) -> None:
+    def away(*_: object, **__: object) -> None:
         raise StoreError("the database is away")
 
     monkeypatch.setattr(bench.store, "define_jobs", away)

@@ -66,6 +66,11 @@ def test_the_definition_of_a_job_differs_if_it_is_due_at_other_times(change: str
     assert before != read(job + change).jobs["a"].scheduled(NOW).definition
 
 
+def test_blanks_in_a_cron_expression_make_no_other_definition() -> None:
+    jobs = [f'[schedule.jobs.a]\nservice = "gc"\ncron = "{cron}"' for cron in ("30 2 * * *", " 30  2 * *\t* ")]
+    assert 1 == len({read(job).jobs["a"].scheduled(NOW).definition for job in jobs})
+
+
 @pytest.mark.parametrize(
     ("job", "resumes"),
     [

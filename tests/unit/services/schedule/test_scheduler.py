@@ -438,6 +438,25 @@ def test_a_job_whose_timing_changed_is_due_as_it_says_now(bench: Bench) -> None:
 
 
 # ---- outcomes -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("how", ["stopped", "failed", "triggered", "overdue"])
+def test_what_waits_still_comes_when_the_timing_of_its_job_changes(bench: Bench, how: str) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily", "retries": 1, "retry-after": "PT1H"}})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    if how in {"stopped", "failed"}:
+        bench.runner.outcomes["nightly"] = [None if how == "stopped" else FAILED]
+        bench.runner.on_start = scheduler.stopping.set if how == "stopped" else lambda: None
+        scheduler.run_due()
+    elif how == "triggered":
+        trigger(bench.store, scheduler.definition, "nightly", at=bench.clock())
+    bench.clock.pass_(hours=1)
+    (run,) = bench.scheduler({"nightly": {"cron": "0 5 * * *"}}).run_due()
+    assert (RunStatus.SUCCEEDED, MIDNIGHT + timedelta(days=1)) == (run.status, run.occasion.due)
+    next_ = bench.job().next
+    assert next_ is not None
+    assert MIDNIGHT + timedelta(days=1, hours=5) == next_.starts
+
+
 def test_old_outcomes_are_forgotten_but_the_newest_of_them(bench: Bench) -> None:
     bench.store.clock = bench.clock
     bench.scheduler(HOURLY, keep="P2D").define()
