@@ -88,7 +88,15 @@ def test_files_and_bytes_of_the_last_run_are_those_of_their_outcomes(bench: Benc
 def test_counters_begin_at_zero_and_count_what_ended_since(bench: Bench) -> None:
     metrics = Metrics("default", bench.store, clock=bench.clock)
     run_with(bench)
-    ends = {"SUCCEEDED": 0.0, "FAILED": 0.0, "TIMED_OUT": 0.0, "INTERRUPTED": 0.0, "NOT_DUE": 0.0, "SKIPPED": 0.0}
+    ends = {
+        "SUCCEEDED": 0.0,
+        "FAILED": 0.0,
+        "TIMED_OUT": 0.0,
+        "INTERRUPTED": 0.0,
+        "NOT_DUE": 0.0,
+        "BUSY": 0.0,
+        "SKIPPED": 0.0,
+    }
     assert (ends, 0.0) == counted(metrics)
     (run,) = bench.runs()
     for _ in range(2):
