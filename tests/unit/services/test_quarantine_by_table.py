@@ -49,9 +49,8 @@ def test_bytes_of_a_table_are_reclaimed_by_the_purge(lake: MemoryLake, services:
 
 def test_lineage_has_the_same_table_of_both(lake: MemoryLake, services: LakeServices) -> None:
     with_garbage(lake)
-    found = Changes.of(swept(lake, services).to_dict())
-    assert 1 == len(found.tables)
-    assert found == Changes.of(purge(services, by_table=True).to_dict())
+    (found,) = Changes.of(swept(lake, services).to_dict()).tables
+    assert (replace(found, catalog=""),) == Changes.of(purge(services, by_table=True).to_dict()).tables
 
 
 def test_rows_have_the_names_and_locations_of_the_sweep(lake: MemoryLake, services: LakeServices) -> None:
