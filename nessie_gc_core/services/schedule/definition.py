@@ -105,8 +105,8 @@ class JobSettings(ConnectorOptions):
         None,
         minimum=0,
         maximum=_LONGEST,
-        help="If it could not start for longer than this, it is skipped until it is due again (default: it starts "
-        "late, once, no matter how often it was due).",
+        help="If it could not start, or begin again, for longer than this, it is skipped until it is due again "
+        "(default: it starts late, once, no matter how often it was due).",
     )
     when: Sequence[str] = option(
         (),

@@ -82,6 +82,38 @@ def test_a_job_that_is_too_late_is_skipped_and_said_to_be(bench: Bench) -> None:
     assert [MIDNIGHT + 2 * HOUR] == [run.occasion.due for run in scheduler.run_due()]
 
 
+@pytest.mark.parametrize(("minutes", "status"), [(30, RunStatus.SUCCEEDED), (31, RunStatus.SKIPPED)])
+@pytest.mark.parametrize("ends", ["failed", "stopped"])
+def test_a_run_that_is_to_begin_again_is_skipped_when_it_is_too_late(
+    bench: Bench, ends: str, minutes: int, status: RunStatus
+) -> None:
+    job = {"nightly": {"cron": "@daily", "retries": 1, "retry-after": "PT1H", "max-lateness": "PT30M"}}
+    scheduler = bench.scheduler(job)
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    if ends == "failed":
+        bench.runner.outcomes["nightly"] = [FAILED]
+        scheduler.run_due()
+        bench.clock.pass_(hours=1)
+    else:
+        bench.runner.outcomes["nightly"] = [None]
+        bench.runner.on_start = scheduler.stopping.set
+        scheduler.run_due()
+    bench.clock.pass_(minutes=minutes)
+    bench.scheduler(job).run_due()
+    last = bench.runs()[-1]
+    assert (2, status) == (len(bench.runs()), last.status)
+    assert (status is RunStatus.SKIPPED) is ("could not begin again for 0:31:00" in (last.error or ""))
+
+
+def test_what_was_triggered_is_never_too_late(bench: Bench) -> None:
+    scheduler = bench.scheduler({"nightly": {"every": "PT24H", "max-lateness": "PT30M"}})
+    scheduler.define()
+    trigger(bench.store, scheduler.definition, "nightly", at=bench.clock())
+    bench.clock.pass_(hours=1)
+    assert [True] == [run.occasion.by_hand for run in scheduler.run_due()]
+
+
 def test_jobs_run_one_after_the_other_the_longest_waiting_first(bench: Bench) -> None:
     scheduler = bench.scheduler({name: {"every": f"PT{n}H"} for n, name in enumerate("cab", 1)})
     scheduler.define()
