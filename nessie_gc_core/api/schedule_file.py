@@ -30,13 +30,16 @@ class ScheduleFile:
     before: ConfigFile
     """The file as it was read first."""
 
-    def read(self) -> ScheduleDefinition:
+    def read(self, contents: bytes | None = None) -> ScheduleDefinition:
         """The schedule as the file has it now.
+
+        Args:
+            contents: what it has, if that was read already.
 
         Raises:
             ConfigurationError: it is wrong, or it is another schedule, or one of another store.
         """
-        file = ConfigFile.read(self.path, self.known)
+        file = ConfigFile.read(self.path, self.known, contents)
         found = ScheduleDefinition.read(file, JobDigests(self.plugins))
         if found.name != self.name:
             raise ConfigurationError(f"it has the schedule {found.name!r} now; restart the scheduler")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import io
 import json
 import re
 import tomllib
@@ -61,18 +62,20 @@ class ConfigFile:
     """``[schedule]`` as it is; ``[schedule.jobs.NAME.options]`` are the options of a job."""
 
     @classmethod
-    def read(cls, path: Path, known: Iterable[str]) -> ConfigFile:
+    def read(cls, path: Path, known: Iterable[str], contents: bytes | None = None) -> ConfigFile:
         """Reads a file.
 
         Args:
             path: the file.
             known: all option names there are.
+            contents: what it has, if that was read already.
 
         Raises:
             ConfigurationError: it cannot be read, is not TOML, or has an unknown key; the message names it.
         """
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
+            found = io.BytesIO(path.read_bytes() if contents is None else contents)
+            data = tomllib.loads(io.TextIOWrapper(found, encoding="utf-8").read())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"{path} is not a TOML file: {_where(error)}") from error
         except OSError as error:

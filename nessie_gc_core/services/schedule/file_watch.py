@@ -54,13 +54,17 @@ class Unchanging:
 class FileWatch:
     """Reads the file again when its contents have changed, and have been the same for two looks.
 
-    A file that cannot be used leaves everything as it was, except that no run can start.
+    A file that cannot be used leaves everything as it was, except that no run can start. It is read at each look until
+    it can be used, because what is wrong may be something else, such as time zones that are just being updated.
     """
 
-    def __init__(self, path: Path, known: ScheduleDefinition, read: Callable[[], ScheduleDefinition]) -> None:
+    def __init__(
+        self, path: Path, known: ScheduleDefinition, read: Callable[[bytes | None], ScheduleDefinition]
+    ) -> None:
         """Takes the file, what was read of it, and what reads it.
 
-        ``read`` raises a ConfigurationError if the file is wrong, or needs another process.
+        ``read`` is given the contents of the file, or nothing if it is to read the file itself. It raises a
+        ConfigurationError if the file is wrong, or needs another process.
         """
         self._path, self._known, self._read = path, known, read
         self._taken: bytes | None = None
@@ -78,23 +82,23 @@ class FileWatch:
     def has(self, job: JobDefinition) -> bool:
         """Whether the file can be used now, and has a job as it was read."""
         try:
-            found = self._read().jobs.get(job.name)
+            found = self._read(None).jobs.get(job.name)
         except NessieGcError:
             return False
         return found is not None and found.digest == job.digest
 
     def look(self) -> ScheduleDefinition | None:
         """What the file says, if that is not what it said before."""
-        now = self._contents()
+        contents = self._contents()
+        now = hashlib.blake2b(contents or b"", digest_size=16).digest()
         is_settled, self._seen = self._taken is None or now == self._seen, now
-        if now == self._taken or not is_settled:
+        if not is_settled or (now == self._taken and self.problem is None):
             return None
         self._taken = now
         try:
-            found = self._read()
+            found = self._read(contents)
         except NessieGcError as error:
-            self.problem = one_line(error)
-            log.error("%s changed and cannot be used; no run starts until it can: %s", self._path, self.problem)
+            self._cannot_be_used(one_line(error))
             return None
         self.problem = None
         if _compared(found) == _compared(self._known):
@@ -103,11 +107,17 @@ class FileWatch:
         self._known = found
         return found
 
-    def _contents(self) -> bytes:
+    def _contents(self) -> bytes | None:
         try:
-            return hashlib.blake2b(self._path.read_bytes(), digest_size=16).digest()
+            return self._path.read_bytes()
         except OSError:
-            return b""
+            return None
+
+    def _cannot_be_used(self, problem: str) -> None:
+        """Says why, unless it was the same at the last look."""
+        if problem != self.problem:
+            log.error("%s changed and cannot be used; no run starts until it can: %s", self._path, problem)
+        self.problem = problem
 
 
 def _compared(definition: ScheduleDefinition) -> object:

@@ -12,7 +12,7 @@ from nessie_gc_core.cli.command import known_options
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.job_digest import JobDigests
-from nessie_gc_core.errors import StoreError
+from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_core.model.schedule import RunStatus
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.definition import JobDefinition, ScheduleDefinition
@@ -37,9 +37,9 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def reader(path: Path) -> Callable[[], ScheduleDefinition]:
-    def read() -> ScheduleDefinition:
-        return ScheduleDefinition.read(ConfigFile.read(path, known_options(cli)), JobDigests(installed()))
+def reader(path: Path) -> Callable[[bytes | None], ScheduleDefinition]:
+    def read(contents: bytes | None) -> ScheduleDefinition:
+        return ScheduleDefinition.read(ConfigFile.read(path, known_options(cli), contents), JobDigests(installed()))
 
     return read
 
@@ -47,7 +47,7 @@ def reader(path: Path) -> Callable[[], ScheduleDefinition]:
 def watch(path: Path) -> FileWatch:
     """One that has looked once."""
     read = reader(path)
-    watched = FileWatch(path, read(), read)
+    watched = FileWatch(path, read(None), read)
     assert watched.look() is None
     return watched
 
@@ -119,7 +119,7 @@ def test_a_file_that_is_still_written_is_waited_for(path: Path) -> None:
 
 def test_what_was_changed_before_the_first_look_is_not_missed(path: Path) -> None:
     read = reader(path)
-    watched = FileWatch(path, read(), read)
+    watched = FileWatch(path, read(None), read)
     path.write_text(TEXT.replace("PT1H", "PT2H"))
     assert watched.look() is not None
 
@@ -148,6 +148,45 @@ def test_a_file_that_was_wrong_and_is_as_before_can_be_used_again(path: Path) ->
         assert is_wrong is (watched.problem is not None)
 
 
+def test_a_file_that_could_not_be_read_for_another_reason_is_read_again_as_it_is(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    read, fails = reader(path), [False, True, True, False]
+
+    def sometimes(contents: bytes | None) -> ScheduleDefinition:
+        if fails.pop(0):
+            raise ConfigurationError("`time-zone` 'Europe/Berlin' is not known")
+        return read(contents)
+
+    watched = FileWatch(path, read(None), sometimes)
+    assert watched.look() is None
+    path.write_text(TEXT.replace("PT1H", "PT2H"))
+    assert [None, None, None] == [watched.look() for _ in range(3)]
+    assert "`time-zone` 'Europe/Berlin' is not known" == watched.problem
+    found = watched.look()
+    assert found is not None
+    assert ("every PT2H", None) == (found.jobs["nightly"].timing.text, watched.problem)
+    assert 1 == len(caplog.messages)
+
+
+def test_what_was_looked_at_is_read_and_not_what_is_written_just_then(path: Path) -> None:
+    read = reader(path)
+
+    def is_written_just_then(contents: bytes | None) -> ScheduleDefinition:
+        whole = path.read_bytes()
+        path.write_bytes(whole[:40])
+        try:
+            return read(contents)
+        finally:
+            path.write_bytes(whole)
+
+    watched = FileWatch(path, read(None), is_written_just_then)
+    path.write_text(TEXT.replace("PT1H", "PT2H"))
+    found = watched.look()
+    assert found is not None
+    assert "every PT2H" == found.jobs["nightly"].timing.text
+
+
 @pytest.mark.parametrize(
     ("text", "has"),
     [
@@ -158,7 +197,7 @@ def test_a_file_that_was_wrong_and_is_as_before_can_be_used_again(path: Path) ->
     ],
 )
 def test_a_file_says_whether_it_has_a_job_now_as_it_was_read(path: Path, text: str, has: bool) -> None:
-    watched, job = watch(path), reader(path)().jobs["nightly"]
+    watched, job = watch(path), reader(path)(None).jobs["nightly"]
     path.write_text(text)
     assert has is watched.has(job)
 
