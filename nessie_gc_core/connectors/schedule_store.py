@@ -70,7 +70,8 @@ class ScheduleStore(Connector):
         occasion; all others stay as they are, except for the service, the timing and the digest. An occasion stays in
         any case if it waits (:meth:`Occasion.waits`), or what it is for would be lost. Whether a job is
         paused, its ``last``, its outcome and its run stay in any case. Jobs that are not given are removed; their runs
-        stay. A job that is added again while a run of it is not finished has that run.
+        stay. A job that is added again while a run of it is not finished has that run, and is paused if it was so when
+        it was removed.
 
         Args:
             schedule: the schedule.

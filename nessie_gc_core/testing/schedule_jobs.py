@@ -96,6 +96,29 @@ class JobTests(ScheduleFixtures):
         assert schedules.finish_run(schedule, done(run))
         assert the_job(schedules, schedule).run is None
 
+    @demands("define_jobs, add_job: a job that was removed while it was paused is paused if it comes back.")
+    @pytest.mark.parametrize("adds", [False, True])
+    def test_a_job_that_comes_back_is_still_paused(
+        self, schedules: ScheduleStore, schedule: str, *, adds: bool
+    ) -> None:
+        def come_back() -> None:
+            schedules.define_jobs(schedule, [job("other")])
+            assert [job("other")] == list(schedules.jobs(schedule))
+            assert not schedules.set_paused(schedule, "nightly", paused=False)
+            assert not schedules.set_next(schedule, "nightly", seen=None, then=occasion())
+            if adds:
+                schedules.add_job(schedule, job(hours=5, definition="4567"))
+            else:
+                schedules.define_jobs(schedule, [job("other"), job(hours=5, definition="4567")])
+
+        schedules.define_jobs(schedule, [job(), job("other")])
+        schedules.set_paused(schedule, "nightly", paused=True)
+        for paused in (True, False):
+            come_back()
+            assert job(hours=5, definition="4567") == replace(the_job(schedules, schedule), paused=False)
+            assert paused is the_job(schedules, schedule).paused
+            assert schedules.set_paused(schedule, "nightly", paused=False)
+
     @demands("add_job: adds a job if there is none of its name, with its run; changes and removes no other.")
     def test_a_job_is_added_beside_the_others(self, schedules: ScheduleStore, schedule: str) -> None:
         run = started(schedules, schedule, job())

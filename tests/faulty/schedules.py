@@ -122,6 +122,17 @@ class ForgetsWhatRuns(GoodSchedules):
 
 @fault(
     ScheduleTests,
+    "test_a_job_that_comes_back_is_still_paused",
+    "define_jobs, add_job: a job that was removed while it was paused is paused if it comes back",
+)
+class ForgetsPauses(GoodSchedules):
+    def define_jobs(self, schedule, jobs, *, at=None):
+        super().define_jobs(schedule, jobs, at=at)
+        self._of(schedule).paused.clear()
+
+
+@fault(
+    ScheduleTests,
     "test_a_job_is_added_beside_the_others",
     "add_job: adds a job if there is none of its name",
 )

@@ -75,15 +75,12 @@ class JdbcScheduleStore(ScheduleStore):
         running = _running(connection, schedule)
         mine = select(jobs).where(*_below(jobs.c.job_key, schedule)).order_by(jobs.c.job_key)
         known = {row.name: row for row in connection.execute(mine.with_for_update())}
-        for gone in batches(key_of(schedule, name) for name in known if name not in wanted):
-            connection.execute(delete(jobs).where(jobs.c.job_key.in_(gone)))
-        new = (job for name, job in sorted(wanted.items()) if name not in known)
-        rows = [job_row(schedule, job, running.get(job.name)) for job in new]
-        if rows:
-            connection.execute(self.database.insert_new(jobs), rows)
+        _remove(connection, [key_of(schedule, name) for name in known if name not in wanted])
+        new = (job for name, job in sorted(wanted.items()) if name not in known or known[name].removed)
+        self._insert(connection, [job_row(schedule, job, running.get(job.name)) for job in new])
         for name, row in known.items():
             job = wanted.get(name)
-            if job is None or described(job) == {key: getattr(row, key) for key in described(job)}:
+            if job is None or row.removed or described(job) == {key: getattr(row, key) for key in described(job)}:
                 continue
             next_ = scheduled_job(row).next
             stays = job.definition == row.definition or (next_ is not None and next_.waits(at))
@@ -94,14 +91,22 @@ class JdbcScheduleStore(ScheduleStore):
         """Adds a job, in one transaction."""
 
         def add(connection: Connection) -> None:
-            row = job_row(schedule, job, _running(connection, schedule).get(job.name))
-            connection.execute(self.database.insert_new(jobs), [row])
+            self._insert(connection, [job_row(schedule, job, _running(connection, schedule).get(job.name))])
 
         self.database.write(add)
 
+    def _insert(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
+        """Adds jobs that are not there; one that was removed while it was paused comes back paused."""
+        if rows:
+            connection.execute(self.database.insert_new(jobs), rows)
+        for row in rows:
+            was_removed = update(jobs).where(jobs.c.job_key == row["job_key"], jobs.c.removed == 1)
+            connection.execute(was_removed.values(**{**row, "paused": 1}))
+
     def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
         """All jobs, in pages."""
-        for row in self.database.pages_below(select(jobs), jobs.c.job_key, [key_of(schedule)]):
+        there = select(jobs).where(jobs.c.removed == 0)
+        for row in self.database.pages_below(there, jobs.c.job_key, [key_of(schedule)]):
             yield scheduled_job(row)
 
     def due_jobs(self, schedule: str, *, at: datetime, limit: int) -> list[ScheduledJob]:
@@ -293,7 +298,15 @@ def _lease(schedule: str, run: UUID) -> ColumnElement[bool]:
 
 
 def _job(schedule: str, name: str, *where: ColumnElement[bool]) -> Update:
-    return update(jobs).where(jobs.c.job_key == key_of(schedule, name), *where)
+    return update(jobs).where(jobs.c.job_key == key_of(schedule, name), jobs.c.removed == 0, *where)
+
+
+def _remove(connection: Connection, keys: list[bytes]) -> None:
+    """Removes jobs; those that are paused leave their rows."""
+    for some in batches(keys):
+        mine = jobs.c.job_key.in_(some)
+        connection.execute(delete(jobs).where(mine, jobs.c.paused == 0))
+        connection.execute(update(jobs).where(mine).values(**next_of(None), run_id=None, removed=1))
 
 
 def _due_for(occasion: Occasion | None) -> list[ColumnElement[bool]]:

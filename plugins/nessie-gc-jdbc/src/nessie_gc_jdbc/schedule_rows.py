@@ -45,6 +45,7 @@ def job_row(schedule: str, job: ScheduledJob, run: str | None) -> dict[str, Any]
         "outcome": job.outcome and job.outcome.value,
         "paused": int(job.paused),
         "run_id": run,
+        "removed": 0,
     }
 
 

@@ -229,7 +229,9 @@ jobs = _table(
     Column("outcome", String(40)),
     Column("paused", SmallInteger, nullable=False),
     Column("run_id", String(36)),
+    Column("removed", SmallInteger, nullable=False),
 )
+"""A job that is removed while it is paused leaves its row, so that it is paused when it comes back."""
 job_runs = _table(
     "job_runs",
     _key("run_key", 3),

@@ -27,6 +27,8 @@ from nessie_gc_memory.registers import utc, utc_now
 @dataclass(slots=True)
 class _Schedule:
     jobs: dict[str, ScheduledJob] = field(default_factory=dict)
+    paused: set[str] = field(default_factory=set)
+    """The jobs that were removed while they were paused."""
     runs: dict[UUID, JobRun] = field(default_factory=dict)
     leases: dict[UUID, datetime] = field(default_factory=dict)
     """Until when each run that is not finished has its job."""
@@ -64,7 +66,10 @@ class MemoryScheduleStore(ScheduleStore):
         """Makes these the jobs."""
         with self._data.lock:
             found = self._data.schedules.setdefault(schedule, _Schedule())
+            wanted = {job.name for job in jobs}
+            found.paused |= {name for name, known in found.jobs.items() if known.paused and name not in wanted}
             found.jobs = {job.name: _defined(found, job, at) for job in jobs}
+            found.paused -= wanted
 
     def add_job(self, schedule: str, job: ScheduledJob) -> None:
         """Adds a job."""
@@ -72,6 +77,7 @@ class MemoryScheduleStore(ScheduleStore):
             found = self._data.schedules.setdefault(schedule, _Schedule())
             if job.name not in found.jobs:
                 found.jobs[job.name] = _defined(found, job)
+                found.paused.discard(job.name)
 
     def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
         """All jobs."""
@@ -261,7 +267,8 @@ def _defined(found: _Schedule, job: ScheduledJob, at: datetime | None = None) ->
     known = found.jobs.get(job.name)
     if known is None:
         going_on = next((run.id for run in found.runs.values() if run.job == job.name and run.id in found.leases), None)
-        return replace(job, next=_in_utc(job.next), run=going_on)
+        paused = job.paused or job.name in found.paused
+        return replace(job, next=_in_utc(job.next), paused=paused, run=going_on)
     if known.definition == job.definition:
         return replace(known, service=job.service, timing=job.timing, digest=job.digest)
     described = replace(known, service=job.service, timing=job.timing, digest=job.digest)

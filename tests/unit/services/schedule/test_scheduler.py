@@ -389,6 +389,18 @@ def test_a_paused_job_does_not_run_and_runs_once_when_it_is_resumed(bench: Bench
     assert 1 == len(scheduler.run_due())
 
 
+def test_s27_a_job_that_an_older_file_removed_is_still_paused_when_the_right_one_comes_back(bench: Bench) -> None:
+    jobs = {"nightly": {"cron": "@daily"}, "other": {"cron": "@daily"}}
+    scheduler = bench.scheduler(jobs)
+    scheduler.define()
+    pause(bench.store, scheduler.definition, "nightly", paused=True, now=bench.clock())
+    bench.scheduler({"other": jobs["other"]}).run_due()
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    assert ["other"] == [run.job for run in scheduler.run_due()]
+    assert bench.job().paused
+
+
 def test_a_job_that_is_triggered_runs_now_and_again_when_it_is_due(bench: Bench) -> None:
     scheduler = bench.scheduler(HOURLY)
     bench.clock.pass_(minutes=30)

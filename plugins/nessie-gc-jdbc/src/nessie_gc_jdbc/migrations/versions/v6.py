@@ -1,4 +1,4 @@
-"""Version 6: sums of runs by day and of files in quarantine, what runs say of tables, and what is repeated."""
+"""Version 6: sums of runs by day and of held files, what runs say of tables, what is repeated, and pauses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _BATCH_REPORTS = 20
 def upgrade() -> None:
     """Adds columns, fills them, and then what is found by them; creates what is missing."""
     connection = op.get_bind()
-    _add(connection, _JOBS, _repeated())
+    _add(connection, _JOBS, [*_repeated(), Column("removed", SmallInteger, nullable=False, server_default=text("0"))])
     _add(connection, _RUNS, _repeated())
     _fill_repeated(connection)
     columns: list[Column[Any]] = [
