@@ -4,16 +4,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Event
+from typing import cast
 from uuid import UUID
 
 import psutil
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException, Context
+from airflow.sdk import DAG
+from airflow.serialization.serialized_objects import LazyDeserializedDAG
 from dags import log_of, mark_failed, meanwhile, run_in_worker, run_task
 from lake import Lake
 from nessie_gc_airflow import NessieGcOperator
@@ -133,6 +137,50 @@ def _telltale(folder: Path) -> str:
     path.write_text(f"#!{sys.executable}\nimport json, os, sys\n{says}\n{arrived}\n")
     path.chmod(0o700)
     return str(path)
+
+
+def _with_default_args(secret: str) -> DAG:
+    arguments = {"env": {"NESSIE_GC_TOKEN": secret}, "settings": {"jdbc_url": secret}}
+    with DAG("stored", schedule=None, default_args=arguments) as dag:
+        NessieGcOperator(task_id="task", service="gc")
+    return dag
+
+
+def _with_partial(secret: str) -> DAG:
+    with DAG("stored", schedule=None) as dag:
+        task = NessieGcOperator.partial(task_id="task", env={"NESSIE_GC_TOKEN": secret}, settings={"jdbc_url": secret})
+        task.expand(service=["gc", "health"])
+    return dag
+
+
+def _with_arguments(secret: str) -> DAG:
+    with DAG("stored", schedule=None) as dag:
+        NessieGcOperator(task_id="task", service="gc", env={"NESSIE_GC_TOKEN": secret}, settings={"jdbc_url": secret})
+    return dag
+
+
+def _stored(dag: DAG) -> str:
+    """What Airflow writes to its database when it has read the file of a DAG."""
+    return json.dumps(LazyDeserializedDAG.from_dag(dag).data)
+
+
+def test_s28_a_stored_dag_has_no_secrets_of_an_operator() -> None:
+    assert "opensesame" not in _stored(_with_arguments("opensesame"))
+
+
+@pytest.mark.parametrize("make", [_with_default_args, _with_partial])
+def test_s28_a_stored_dag_has_what_is_written_in_default_args_and_partial(make: Callable[[str], DAG]) -> None:
+    """Airflow does that before any code of the operator runs; so a secret there must be a template."""
+    assert "opensesame" in _stored(make("opensesame"))
+    assert "opensesame" not in _stored(make("{{ 'open' + 'sesame' }}"))
+
+
+def test_a_variable_that_is_not_text_fails_once_with_its_name_and_without_its_value(lake: Lake) -> None:
+    context = cast("Context", {})
+    operator = NessieGcOperator(task_id="task", service="gc", config=str(lake.config), env={"NESSIE_GC_TOKEN": 4711})  # type: ignore[dict-item]  # what is tested
+    with pytest.raises(AirflowFailException) as caught:
+        operator.execute(context)
+    assert "the variable NESSIE_GC_TOKEN in `env` must be text, not int: put it in quotes" == str(caught.value)
 
 
 def test_s28_a_parameter_that_may_hold_a_secret_is_refused() -> None:

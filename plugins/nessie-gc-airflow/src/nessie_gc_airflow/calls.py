@@ -103,6 +103,18 @@ def may_be_secret(name: str) -> bool:
     return _MAY_BE_SECRET.search(name) is not None
 
 
+def check_variables(env: Mapping[str, object]) -> None:
+    """Refuses variables whose values are not text; what they are is not said, because they may be secrets.
+
+    Raises:
+        CallError: one of them is something else.
+    """
+    for name, value in env.items():
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            raise CallError(f"the variable {name} in `env` must be text, not {kind}: put it in quotes", may_retry=False)
+
+
 def refuse_secrets(parameters: Iterable[str]) -> None:
     """Refuses parameters that may hold secrets: Airflow stores what templates become, and shows it.
 

@@ -54,9 +54,10 @@ class NessieGcOperator(Running, BaseOperator):
             config: a configuration file (TOML) on the worker.
             parameters: parameters of the service, by the names that they have in Python; no secrets.
             settings: settings of the collector, such as ``uri`` or ``jdbc_url``. They are rendered only while the task
-                runs, and neither stored nor shown.
-            env: environment variables, such as ``NESSIE_GC_TOKEN``. They are rendered only while the task runs, and
-                neither stored nor shown; their values are masked in logs.
+                runs, and neither stored nor shown. Airflow stores ``default_args`` and the arguments of ``partial`` as
+                they are written, so use nothing but templates for secrets there.
+            env: environment variables, such as ``NESSIE_GC_TOKEN``, as text. As for ``settings``; in addition, all
+                values are masked in logs.
             executable: ``nessie-gc`` of another environment, or a list of its words (default: the collector runs in
                 the process of the task).
             fail_on_incomplete: whether the task fails if the service ends with exit code 1, because something could

@@ -8,7 +8,15 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseOperator, Context
 from airflow.sdk.log import mask_secret
 
-from nessie_gc_airflow.calls import Call, CallError, Result, Runner, may_be_secret, refuse_secrets
+from nessie_gc_airflow.calls import (
+    Call,
+    CallError,
+    Result,
+    Runner,
+    check_variables,
+    may_be_secret,
+    refuse_secrets,
+)
 from nessie_gc_airflow.child import Child
 from nessie_gc_airflow.in_process import InProcess
 
@@ -41,9 +49,14 @@ class Running(BaseOperator):
         self._settings, self._env = settings or {}, env or {}
 
     def call_of(self, service: str, parameters: Mapping[str, Any], context: Context) -> Call:
-        """A call, with the settings and the variables as they are now; their secrets are masked in logs from here."""
+        """A call, with the settings and the variables as they are now; their secrets are masked in logs from here.
+
+        Raises:
+            CallError: a variable is not text.
+        """
         settings = self.render_template(self._settings, context)
         env = self.render_template(self._env, context)
+        check_variables(env)
         for secret in (*env.values(), *_secrets(settings)):
             mask_secret(secret)
         return Call(service=service, config=self.config, settings=settings, parameters=parameters, env=env)
