@@ -12,7 +12,7 @@ from dags import run_task
 from lake import Lake
 from nessie_gc_airflow import NessieGcSensor
 from nessie_gc_airflow.calls import Call, Result
-from nessie_gc_airflow.sensors import FINDINGS, TOTALS
+from nessie_gc_airflow.sensors import FINDINGS, MOST_TABLES, TOTALS
 
 from nessie_gc_core import Collector
 from nessie_gc_core.services.health.report import FindingName, TableHealth
@@ -94,6 +94,20 @@ def test_with_totals_findings_have_to_be_named() -> None:
     report = _report({"findings": [{"name": "small-files"}], "snapshots": 1})
     assert not _passes(report, totals={"snapshots": 2})
     assert _passes(report, totals={"snapshots": 2}, findings=["small-files"])
+
+
+def test_xcom_has_the_tables_that_are_due_and_the_number_of_the_others() -> None:
+    report = _report({"findings": [{"name": "small-files"}]}, {}, {"findings": [{"name": "manifests"}]})
+    cut = NessieGcSensor(task_id="task", findings=["manifests"])._cut(report)
+    assert ([report["tables"][2]], 2) == (cut["tables"], cut["tables_left_out"])
+    assert {**report, "tables": [], "tables_left_out": 0} == {**cut, "tables": [], "tables_left_out": 0}
+
+
+def test_xcom_has_the_tables_with_the_largest_numbers_up_to_a_limit() -> None:
+    report = _report(*({"reclaimable_bytes": number} for number in range(MOST_TABLES + 3)))
+    cut = NessieGcSensor(task_id="task", totals={"reclaimable_bytes": 1})._cut(report)
+    expected = [*range(MOST_TABLES + 2, 2, -1)]
+    assert (expected, 3) == ([table["reclaimable_bytes"] for table in cut["tables"]], cut["tables_left_out"])
 
 
 @pytest.mark.parametrize(("days", "passes"), [(0, True), (1, True), (2, False)])

@@ -25,12 +25,15 @@ TOTALS = frozenset(
     }
 )  # fmt: skip
 """Numbers of tables that can be added up."""
+MOST_TABLES = 100
+"""So many tables go to XCom, each with almost 1 kB."""
 
 
 class NessieGcSensor(Running, BaseSensorOperator):
     """Waits until something is due, by the metadata of the tables, and returns the report of ``health``.
 
-    Nothing is changed, and no storage is listed.
+    Nothing is changed, and no storage is listed. Of the tables, the report has up to 100 that are due, and says in
+    ``tables_left_out`` how many others there are.
 
     Example::
 
@@ -98,7 +101,20 @@ class NessieGcSensor(Running, BaseSensorOperator):
             self.log.warning("%s tables cannot be read; see nessie-gc health", report["unreadable"])
         reasons = [*self._reasons(report)]
         self.log.info("%s", "; ".join(reasons) or "nothing yet")
-        return PokeReturnValue(is_done=bool(reasons), xcom_value=report)
+        return PokeReturnValue(is_done=bool(reasons), xcom_value=self._cut(report))
+
+    def _cut(self, report: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The report with the tables that are due, those with the largest numbers first: XCom is a database."""
+        tables = sorted(
+            filter(self._is_due, report["tables"]), key=lambda table: [-(table[n] or 0) for n in self.totals]
+        )
+        kept = tables[:MOST_TABLES]
+        return {**report, "tables": kept, "tables_left_out": len(report["tables"]) - len(kept)}
+
+    def _is_due(self, table: Mapping[str, Any]) -> bool:
+        """Whether a table has something that is waited for."""
+        names = {finding["name"] for finding in table["findings"]}
+        return bool(self.findings & names) or any(table[name] for name in self.totals)
 
     def _reasons(self, report: Mapping[str, Any]) -> Iterator[str]:
         """Why the sensor may pass."""
