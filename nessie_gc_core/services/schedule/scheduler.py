@@ -186,7 +186,7 @@ class Scheduler:
             process=os.getpid(),
         )
         then = job.after(now if occasion.by_hand else max(now, occasion.due))
-        if (late := self._too_late(job, scheduled, occasion)) is not None:
+        if (late := self._too_late(job, occasion)) is not None:
             skipped = replace(run, status=RunStatus.SKIPPED, ended=now, error=late)
             if self.store.start_run(name, skipped, then=then, lease=self.definition.settings.lease):
                 log.warning("%s is skipped: %s", job.name, late, extra=log_fields(skipped))
@@ -207,13 +207,13 @@ class Scheduler:
         """Whether the store has a job as this definition has it; if not, another file is used for the same schedule."""
         return self.definition.has(scheduled)
 
-    def _too_late(self, job: JobDefinition, scheduled: ScheduledJob, occasion: Occasion) -> str | None:
+    def _too_late(self, job: JobDefinition, occasion: Occasion) -> str | None:
         """Why an occasion is skipped; ``None``: it is not. The rule is the same for a run that is to begin again."""
         most, late = job.settings.max_lateness, self.clock() - occasion.starts
         if most is None or late <= most or occasion.by_hand:
             return None
-        has_begun = occasion.attempt > 1 or (scheduled.last is not None and occasion.due <= scheduled.last)
-        start, late = "begin again" if has_begun else "start", timedelta(seconds=round(late.total_seconds()))
+        start = "begin again" if occasion.begun else "start"
+        late = timedelta(seconds=round(late.total_seconds()))
         return f"it could not {start} for {late}, and `max-lateness` is {most}"
 
     def _conductor(self) -> Conductor:

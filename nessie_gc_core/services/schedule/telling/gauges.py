@@ -21,7 +21,7 @@ _OUTCOMES = (*(outcome.value for outcome in Outcome), "purged", "would_be_purged
 """What becomes of files: the only numbers of reports that are shown, so that there are as many series on each day."""
 _PLACES = ("", *(f"{name}." for name in WITH_OUTCOMES))
 """Where reports have them; the first counts."""
-_DID_NOT_RUN = (RunStatus.SKIPPED, RunStatus.NOT_DUE)
+_DID_NOT_RUN = (RunStatus.SKIPPED, RunStatus.NOT_DUE, RunStatus.BUSY)
 
 
 class Counts:
