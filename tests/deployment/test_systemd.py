@@ -112,6 +112,11 @@ def test_the_scheduler_may_do_what_the_service_may() -> None:
     assert rights(SERVICE) == rights(SCHEDULER)
 
 
+def test_the_scheduler_needs_no_extras_that_are_not_installed_for_the_service() -> None:
+    settings = tomllib.loads((UNITS / "nessie-gc-schedule.toml").read_text(encoding="utf-8"))
+    assert {"time-zone", "jobs"} == set(settings["schedule"])
+
+
 @pytest.mark.parametrize("name", ["nessie-gc.toml", "nessie-gc-schedule.toml"])
 def test_the_settings_and_the_variables_of_the_services_fit_together(name: str) -> None:
     lines = (UNITS / "nessie-gc.env").read_text(encoding="utf-8").splitlines()
