@@ -141,12 +141,32 @@ def test_a_run_writes_its_state_where_the_service_may_write(tmp_path: Path) -> N
     assert {"live-sets.db", "outcomes.parquet"} == {path.name for path in state.iterdir()}
 
 
+def test_the_scheduler_and_its_runs_write_their_state_there_too(tmp_path: Path) -> None:
+    state = tmp_path / "state" / setting("StateDirectory", SCHEDULER)
+    state.mkdir(parents=True)
+    configuration = tmp_path / "nessie-gc-schedule.toml"
+    configuration.write_text(
+        f'engine = "local"\n[repository]\nname = "memory"\nhistory_file = "{_lake_on_disk(tmp_path / "lake")}"\n'
+        '[schedule.jobs.collect]\nservice = "gc"\nevery = "PT1H"\noptions = { default-cutoff = "1" }\n'
+    )
+    config = ["--config", str(configuration)]
+    once = [*_arguments_of(SCHEDULER), "--once", *config]
+    for arguments in (once, ["schedule", "trigger", "collect", *config], once):  # at first, nothing is due
+        run_like_the_service(arguments, state, unit=SCHEDULER)
+    assert not (tmp_path / "lake/wh/db/t/data/nobody-names-me.parquet").exists()
+    assert ["live-sets.db"] == [path.name for path in state.iterdir()]
+
+
 def collect(history_file: Path, state: Path) -> None:
-    """Runs the service's command on another lake, with its variables, and without memory for code that it writes."""
-    variables = dict(pair.split("=") for pair in setting("Environment").replace("%S", str(state.parent)).split())
-    arguments = _arguments_of_the_service()
+    """Runs the service's command on another lake."""
     other = ["--repository", "memory", "-r", f"history_file={history_file}", "--engine", "local", "-c", "1"]
-    command = [sys.executable, "-c", FORBID_WRITABLE_CODE, *arguments, *other, "--outcomes-to", "outcomes.parquet"]
+    run_like_the_service([*_arguments_of(SERVICE), *other, "--outcomes-to", "outcomes.parquet"], state)
+
+
+def run_like_the_service(arguments: Sequence[str], state: Path, *, unit: str = SERVICE) -> None:
+    """Runs a command with the variables of a unit, and without memory for code that it writes."""
+    variables = dict(pair.split("=") for pair in setting("Environment", unit).replace("%S", str(state.parent)).split())
+    command = [sys.executable, "-c", FORBID_WRITABLE_CODE, *arguments]
     own = {name: value for name, value in os.environ.items() if not name.startswith("NESSIE_GC_")}
     done = subprocess.run(command, cwd=state, env={**own, **variables}, capture_output=True, text=True, check=False)
     with skip_or_fail():
@@ -155,8 +175,8 @@ def collect(history_file: Path, state: Path) -> None:
     assert 0 == done.returncode, done.stderr
 
 
-def _arguments_of_the_service() -> Sequence[str]:
-    words = setting("ExecStart").split()
+def _arguments_of(unit: str) -> Sequence[str]:
+    words = setting("ExecStart", unit).split()
     assert "--config" in words
     at = words.index("--config")
     return [*words[1:at], *words[at + 2 :]]
