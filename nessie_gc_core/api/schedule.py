@@ -192,10 +192,11 @@ class Schedule(Closing):
     def run_once(self) -> list[JobRun]:
         """Runs what is due now, one job after the other unless ``parallel`` says otherwise; returns how runs ended.
 
-        A run that fails does not raise: look at its ``status`` and its ``error``. The file is read again.
+        A run that fails does not raise: look at its ``status`` and its ``error``. Those that were skipped are there,
+        too. The file is read again.
 
         Raises:
-            ConfigurationError: the file is wrong now.
+            ConfigurationError: the file is wrong now, or another call goes on.
             StoreError: the store cannot be used.
         """
         with self._called(), self._told(once=True):
@@ -207,7 +208,7 @@ class Schedule(Closing):
         If the file changes meanwhile, it is read again.
 
         Raises:
-            ConfigurationError: the file is wrong from the beginning.
+            ConfigurationError: the file is wrong from the beginning, or another call goes on.
             StoreError: the store cannot be used from the beginning.
         """
         with self._called(), self._told(once=False):
@@ -245,8 +246,14 @@ class Schedule(Closing):
 
     @contextmanager
     def _called(self) -> Iterator[None]:
-        """A call, which can be stopped; it begins with what the file says now."""
+        """A call, which can be stopped; it begins with what the file says now.
+
+        Raises:
+            ConfigurationError: another call goes on.
+        """
         with self._calls:
+            if self._is_called:
+                raise ConfigurationError("this schedule runs already; stop() ends that, or open it once more")
             self._is_called = True
         try:
             self._read()

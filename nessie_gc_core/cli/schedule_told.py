@@ -97,8 +97,11 @@ def history(call: Call) -> int:
             print_json_stream({"schedule": opened.name}, {"runs": map(plain_run, runs)})
             return 0
         found = list(runs)
+    unknown = [name for name in call.texts("job") if name not in opened.definition.jobs]
     if found:
         print_table(runs_table(found, call.zone() or opened.definition.zone))
+    elif unknown:
+        say(f"there are no such runs, and the file has no job {unknown[0]!r}; 'nessie-gc schedule list' has all")
     else:
         say("there are no such runs")
     return 0

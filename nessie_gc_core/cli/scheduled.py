@@ -14,6 +14,8 @@ from nessie_gc_core.model.times import elapsed_seconds
 
 ASK_AT, KILL_AT = 0.6, 0.9
 """At which shares of a lease that is not renewed a run is asked to end, and is killed."""
+_MOMENT = 1.0
+"""For how many seconds it waits without a look at the clock."""
 MOST_SECONDS = 60.0
 """How long a run that was asked to end has at most, before it is killed."""
 
@@ -35,8 +37,11 @@ def _end_with(scheduler: int, seconds: float, since: float) -> None:
     said = b""
     while True:
         left = since + seconds * ASK_AT - elapsed_seconds()
-        # Even if it is late: what the scheduler said while this process began counts.
-        ready, _, _ = select.select([scheduler], [], [], max(0.0, left))
+        # Even if it is late: what the scheduler said while this process began counts. No longer than a moment, because
+        # it does not count the time in which the machine sleeps.
+        ready, _, _ = select.select([scheduler], [], [], max(0.0, min(left, _MOMENT)))
+        if not ready and left > _MOMENT:
+            continue
         read = _read(scheduler) if ready else b""
         if not read:
             break

@@ -47,13 +47,15 @@ def known_jobs(store: ScheduleStore, definition: ScheduleDefinition, now: dateti
 
 
 def _known(store: ScheduleStore, definition: ScheduleDefinition, name: str, now: datetime) -> ScheduledJob:
-    """A job as the store has it; it gets the job if it has none, all if it has no job at all, and loses no other."""
+    """A job as the store has it; it gets the job if it has none, and all at once if it has no job at all."""
     definition.check([name])
     for defined in (False, True):
         known = {job.name: job for job in store.jobs(definition.name)}
         if name in known:
             return known[name]
         if not defined:
-            for added in [name] if known else definition.jobs:
-                store.add_job(definition.name, definition.jobs[added].scheduled(now))
+            if known:
+                store.add_job(definition.name, definition.jobs[name].scheduled(now))
+            else:
+                store.define_jobs(definition.name, [job.scheduled(now) for job in definition.jobs.values()], at=now)
     raise StoreError(f"the job {name!r} was removed from the store; is another file used for the same schedule?")

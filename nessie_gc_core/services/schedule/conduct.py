@@ -38,6 +38,8 @@ RENEW, ASK, KILL = 1 / 3, 0.6, 0.9
 """After which shares of its lease a run renews it, is asked to end because that fails, and is killed."""
 _LOOK_SECONDS = 0.5
 """How often a run is looked after."""
+_JUMP_SECONDS = 5.0
+"""A clock that jumps by this much against elapsed seconds was set, or its machine was paused."""
 _REFUSALS = 2
 """How often a store refuses a whole outcome, although it can be read, before parts of it are left out."""
 STOPPED = "the scheduler was stopped"
@@ -119,10 +121,10 @@ class Conductor:
             done.set()
 
     def _renew(self, run: JobRun, lease: Lease, done: threading.Event) -> None:
-        seconds = self.lease.total_seconds()
+        seconds, ahead = self.lease.total_seconds(), self._ahead()
         while not done.wait(min(seconds * RENEW, _LOOK_SECONDS)) and not lease.is_lost:
-            asked = self.elapsed()
-            if asked - lease.renewed < seconds * RENEW:
+            asked, before, ahead = self.elapsed(), ahead, self._ahead()
+            if asked - lease.renewed < seconds * RENEW and abs(ahead - before) < _JUMP_SECONDS:
                 continue
             try:
                 lease.is_lost = not self.store.renew_run(self.schedule, run.id, lease=self.lease)
@@ -132,6 +134,10 @@ class Conductor:
                 done.wait(seconds * (ASK - RENEW) / 4)
             else:
                 lease.renewed, lease.problem = asked, None
+
+    def _ahead(self) -> float:
+        """How far the clock is ahead of elapsed seconds; it jumps when a virtual machine was paused, which do not."""
+        return self.clock().timestamp() - self.elapsed()
 
     def _finish(self, job: JobDefinition, finished: JobRun) -> bool:
         """Records the outcome, and says whether it is; a store that is away is waited for."""

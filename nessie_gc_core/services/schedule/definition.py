@@ -223,6 +223,7 @@ class ScheduleDefinition:
         with _telling(f"{file.name}: [schedule]"):
             settings = ScheduleSettings.from_mapping(_underscored(own), spelled=hyphened)
             zone = _zone(settings.time_zone)
+            statuses_of(settings)
             _quiet_hours(settings.quiet, zone)
         jobs = file.schedule.get("jobs", {})
         if not isinstance(jobs, dict) or not jobs or not all(isinstance(job, dict) for job in jobs.values()):
@@ -265,6 +266,19 @@ class ScheduleDefinition:
         for name in names:
             if name not in self.jobs:
                 raise ConfigurationError(f"there is no job {name!r}; there are: {', '.join(sorted(self.jobs))}")
+
+
+def statuses_of(settings: ScheduleSettings) -> list[RunStatus]:
+    """For which statuses the webhook is called.
+
+    Raises:
+        ConfigurationError: one of them does not exist.
+    """
+    known = {status.value: status for status in RunStatus if status is not RunStatus.RUNNING}
+    wrong = [text for text in settings.webhook_on if text.upper() not in known]
+    if wrong:
+        raise ConfigurationError(f"`webhook-on` has an unknown status {wrong[0]!r}; there are: {', '.join(known)}")
+    return [known[text.upper()] for text in settings.webhook_on]
 
 
 def _job(

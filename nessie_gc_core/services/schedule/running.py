@@ -57,7 +57,7 @@ class LastSuccess(Protocol):
 
 
 def begun(job: JobDefinition, run: JobRun, leased: float, begin: Begin, succeeded: LastSuccess) -> Work:
-    """A run of a job: of its service, or first of ``health`` if that decides.
+    """A run of a job: of its service, or first of ``health`` if that decides and nobody asked for the run.
 
     A service that refuses what an earlier run has begun is told to go on with it.
 
@@ -70,8 +70,10 @@ def begun(job: JobDefinition, run: JobRun, leased: float, begin: Begin, succeede
     """
     trigger = job.trigger
     more: dict[str, str | bool] = {RESUME: True} if job.resumes and run.occasion.begun else {}
-    last = None if trigger is None or trigger.commits is None else succeeded(job.name)
-    if trigger is None or (trigger.commits is not None and last is None):
+    if trigger is None or run.occasion.by_hand:
+        return begin(job.service, leased, more)
+    last = None if trigger.commits is None else succeeded(job.name)
+    if trigger.commits is not None and last is None:
         return begin(job.service, leased, more)
     look = begin(HEALTH, leased, trigger.parameters(last))
     return WhenDue(trigger, look, lambda since: begin(job.service, since, more), leased)

@@ -6,10 +6,11 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 from nessie_gc_core.connectors import ScheduleStore
@@ -37,6 +38,11 @@ SOON_SECONDS = 1.0
 _TEND_SECONDS = 300.0
 """How often it looks after clocks and old outcomes."""
 _DUE_AT_ONCE = 1000
+_NOT_RECORDED: Mapping[str, Any] = {
+    "status": RunStatus.INTERRUPTED,
+    "error": "its outcome is not recorded, so another scheduler takes it for lost, and begins it again",
+}
+"""What is said of a run whose outcome the store does not have."""
 
 
 @dataclass(kw_only=True)
@@ -86,18 +92,20 @@ class Scheduler:
     def run_due(self) -> list[JobRun]:
         """Runs all that is due now, and gives the outcomes when all have ended.
 
+        Those of runs that were skipped, or were lost before and do not begin again, are among them. A run whose outcome
+        the store does not have is interrupted, whatever it was: another scheduler begins it again.
+
         Raises:
             StoreError: the store cannot be used; what runs goes on to its end.
         """
         self.define()
         self._tend()
-        outcomes = list[JobRun]()
         with self._pool() as pool:
-            self._take_over_lost(pool)
+            outcomes = self._take_over_lost(pool)
             until = self.clock()
             while True:
                 try:
-                    self._start_due(pool, until)
+                    outcomes += self._start_due(pool, until)
                 except StoreError as error:
                     if not pool.running:
                         raise
@@ -163,17 +171,20 @@ class Scheduler:
         log.info("the file changed and was read again: %d jobs", len(newer.jobs))
 
     # ---- what is due ----------------------------------------------------------------------------------
-    def _start_due(self, pool: Pool, until: datetime) -> None:
+    def _start_due(self, pool: Pool, until: datetime) -> list[JobRun]:
+        """Starts what is due; gives what is skipped."""
+        skipped = list[JobRun]()
         if self.source.problem is not None:
-            return  # each run would read the same file, and fail
+            return skipped  # each run would read the same file, and fail
         for job in self.store.due_jobs(self.definition.name, at=until, limit=_DUE_AT_ONCE):
             if self.stopping.is_set() or pool.is_full or self.source.is_changing:
-                return
+                break
             if self._is_mine(job) and job.next is not None:
-                self._start(pool, job, job.next)
+                skipped += self._start(pool, job, job.next)
+        return skipped
 
-    def _start(self, pool: Pool, scheduled: ScheduledJob, occasion: Occasion) -> None:
-        """Starts a job that is due, unless it is too late or quiet; another scheduler may be quicker."""
+    def _start(self, pool: Pool, scheduled: ScheduledJob, occasion: Occasion) -> list[JobRun]:
+        """Starts a job that is due, unless it is quiet, or too late and skipped; another scheduler may be quicker."""
         job, now, name = self.definition.jobs[scheduled.name], self.clock(), self.definition.name
         run = JobRun(
             id=uuid4(),
@@ -187,21 +198,26 @@ class Scheduler:
         )
         then = job.after(now if occasion.by_hand else max(now, occasion.due))
         if (late := self._too_late(job, occasion)) is not None:
-            skipped = replace(run, status=RunStatus.SKIPPED, ended=now, error=late)
-            if self.store.start_run(name, skipped, then=then, lease=self.definition.settings.lease):
-                log.warning("%s is skipped: %s", job.name, late, extra=log_fields(skipped))
-                self.listeners.ended(skipped)
-            return
+            return self._skip(replace(run, status=RunStatus.SKIPPED, ended=now, error=late), then)
         quiet = None if occasion.by_hand else quiet_until(job.quiet, now)
         if quiet is not None:
             self.store.set_next(name, job.name, seen=occasion, then=replace(occasion, starts=quiet))
-            return
+            return []
         asked = self.elapsed()
         if self.store.start_run(name, run, then=then, lease=self.definition.settings.lease):
             due, attempt = occasion.due.isoformat(), occasion.attempt
             log.info("%s starts, due %s, attempt %d", job.name, due, attempt, extra=log_fields(run))
             self.listeners.started(run)
             pool.submit(self._conductor().conduct, job, run, asked)
+        return []
+
+    def _skip(self, skipped: JobRun, then: Occasion) -> list[JobRun]:
+        """Records that a run is skipped, unless another scheduler was quicker."""
+        if not self.store.start_run(self.definition.name, skipped, then=then, lease=self.definition.settings.lease):
+            return []
+        log.warning("%s is skipped: %s", skipped.job, skipped.error, extra=log_fields(skipped))
+        self.listeners.ended(skipped)
+        return [skipped]
 
     def _is_mine(self, scheduled: ScheduledJob) -> bool:
         """Whether the store has a job as this definition has it; if not, another file is used for the same schedule."""
@@ -238,12 +254,12 @@ class Scheduler:
             log.info("%s ended: %s%s", run.job, run.status, why, extra=log_fields(run))
             if each.is_recorded:
                 self.listeners.ended(run)
-        return [each.run for each in ended]
+        return [each.run if each.is_recorded else replace(each.run, **_NOT_RECORDED) for each in ended]
 
     # ---- what others left -----------------------------------------------------------------------------
-    def _take_over_lost(self, pool: Pool) -> None:
-        """Lets runs begin again whose schedulers are gone."""
-        mine = pool.runs
+    def _take_over_lost(self, pool: Pool) -> list[JobRun]:
+        """Lets runs begin again whose schedulers are gone; gives those that do not."""
+        mine, given_up = pool.runs, list[JobRun]()
         lost_runs = self.store.lost_runs(self.definition.name)
         known = {job.name: job for job in self.store.jobs(self.definition.name)} if lost_runs else {}
         for run in lost_runs:
@@ -262,6 +278,8 @@ class Scheduler:
             if self.store.finish_run(self.definition.name, lost, retry=retry, lost=True):
                 log.warning("the run %s of %s was interrupted: %s", run.id, run.job, lost.error, extra=log_fields(lost))
                 self.listeners.ended(lost)
+                given_up += [lost] if retry is None else []
+        return given_up
 
     def _tend(self) -> None:
         """Looks after clocks and old outcomes from time to time."""

@@ -387,6 +387,19 @@ def test_a_schedule_goes_on_until_it_is_stopped(schedule: Schedule, clock: Clock
     assert ["collect"] == [run.job for run in schedule.run_once()]
 
 
+def test_a_second_call_is_refused_while_one_goes_on(schedule: Schedule) -> None:
+    schedule.trigger("collect")
+    thread = threading.Thread(target=schedule.run_forever)
+    thread.start()
+    while not schedule.history(statuses=[RunStatus.SUCCEEDED]):
+        thread.join(0.05)
+    with pytest.raises(ConfigurationError, match=r"this schedule runs already; stop\(\) ends that"):
+        schedule.run_once()
+    schedule.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
 def test_a_stop_that_comes_when_nothing_runs_stops_nothing(schedule: Schedule) -> None:
     schedule.trigger("collect")
     schedule.stop()

@@ -145,6 +145,7 @@ def test_nothing_runs_before_it_is_due(run: Run) -> None:
 
 def test_history_shows_runs_and_one_with_its_report(run: Run) -> None:
     assert "there are no such runs\n" == run("schedule", "history").stdout
+    assert "the file has no job 'nihgtly'" in run("schedule", "history", "--job", "nihgtly").stdout
     run("schedule", "pause", "nightly", "often")  # the store knows the jobs
     run("schedule", "resume", "nightly")
     good = put_run(report='{"deleted": {"files": 3}}', numbers={"deleted.files": 3}, exit_code=0)

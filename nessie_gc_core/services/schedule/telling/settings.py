@@ -6,9 +6,8 @@ import logging
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.schedule import RunStatus
 from nessie_gc_core.model.times import Clock, utc_now
-from nessie_gc_core.services.schedule.definition import ScheduleDefinition, ScheduleSettings
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition, statuses_of
 from nessie_gc_core.services.schedule.telling.listeners import Listener, Listeners
 from nessie_gc_core.services.schedule.telling.metrics import Metrics
 from nessie_gc_core.services.schedule.telling.webhook import Webhook
@@ -32,7 +31,7 @@ def listeners_of(
     """
     settings, found = definition.settings, list[Listener]()
     if settings.webhook is not None:
-        found.append(Webhook(settings.webhook, schedule=definition.name, statuses=_statuses(settings)))
+        found.append(Webhook(settings.webhook, schedule=definition.name, statuses=statuses_of(settings)))
     if settings.lineage:
         found.append(_lineage(definition))
     serves = settings.metrics_port is not None and not once
@@ -55,11 +54,3 @@ def _lineage(definition: ScheduleDefinition) -> Listener:
         ) from error
     settings = definition.settings
     return Lineage(definition.name, namespace=settings.lineage_namespace, catalog=settings.lineage_catalog)
-
-
-def _statuses(settings: ScheduleSettings) -> list[RunStatus]:
-    known = {status.value: status for status in RunStatus if status is not RunStatus.RUNNING}
-    wrong = [text for text in settings.webhook_on if text.upper() not in known]
-    if wrong:
-        raise ConfigurationError(f"`webhook-on` has an unknown status {wrong[0]!r}; there are: {', '.join(known)}")
-    return [known[text.upper()] for text in settings.webhook_on]

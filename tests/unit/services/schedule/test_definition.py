@@ -105,6 +105,10 @@ def test_a_service_that_can_resume_does_unless_the_file_says_otherwise(job: str,
         ),
         ("[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'\nmax_latenes = 'PT1H'", "did you mean 'max-lateness'"),
         (
+            "[schedule]\nwebhook-on = ['BROKEN']\n[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'",
+            r"x.toml: \[schedule\]: 'webhook-on' has an unknown status 'BROKEN'",
+        ),
+        (
             "[schedule]\nquiet = ['8-18']\n[schedule.jobs.a]\nservice = 'gc'\nevery = 'PT1H'",
             r"x.toml: \[schedule\]: 'quiet' '8-18' is not a time of the week",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,14 +17,18 @@ from nessie_gc_memory import put
 from nessie_gc_core import Collector
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.given import Given
+from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.repository import UNKNOWN_CONTENT
-from nessie_gc_core.model.schedule import RunStatus
+from nessie_gc_core.model.schedule import Occasion, RunStatus
+from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.health.parameters import HealthParameters
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 from nessie_gc_core.services.schedule.due import Trigger, WhenDue
 from nessie_gc_core.services.schedule.history import last_success
 from nessie_gc_core.services.schedule.outcome import Outcome
-from nessie_gc_core.services.schedule.running import ProcessRunner
+from nessie_gc_core.services.schedule.running import ProcessRunner, begun
+from nessie_gc_core.testing import schedule_samples as samples
 
 from .conftest import MIDNIGHT, Bench, FakeWork
 
@@ -231,6 +235,22 @@ def test_a_run_that_is_stopped_while_it_looks_does_not_begin() -> None:
     outcome = work.wait(0.01)
     assert outcome is not None
     assert "it was stopped before it began" == outcome.error
+
+
+def test_a_job_that_is_triggered_does_not_ask_whether_anything_is_due() -> None:
+    table = {"jobs": {"a": {"service": "gc", "every": "PT1H", "when": ["snapshots"]}}}
+    (job,) = ScheduleDefinition.read(ConfigFile(name="x.toml", schedule=table), JobDigests(installed())).jobs.values()
+    services = list[str]()
+
+    def begin(service: str, leased: float, more: Mapping[str, str | bool], /) -> FakeWork:
+        services.append(service)
+        return FakeWork(Outcome(exit_code=0))
+
+    for by_hand in (True, False):
+        occasion = Occasion(due=MIDNIGHT, starts=MIDNIGHT, by_hand=by_hand)
+        run = replace(samples.run_of(job.scheduled(MIDNIGHT)), occasion=occasion)
+        begun(job, run, 0.0, begin, lambda name: None)
+    assert ["gc", "health"] == services
 
 
 @pytest.mark.parametrize(
