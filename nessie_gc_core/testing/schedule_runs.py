@@ -68,15 +68,18 @@ class RunTests(ScheduleFixtures):
 
     @demands("start_run: of several that want a job at once, one gets it. Compare and set in one step.")
     def test_of_many_schedulers_one_starts_a_job(self, open_schedules: OpenSchedules, schedule: str) -> None:
-        with open_schedules() as store, ThreadPoolExecutor(4) as pool:
+        with open_schedules() as one, open_schedules() as other, ThreadPoolExecutor(4) as pool:
+
+            def start(store: ScheduleStore, run: JobRun) -> bool:
+                return store.start_run(schedule, run, then=None, lease=LONG)
+
             for number in range(5):
                 found = job(hours=number, definition=str(number))
-                store.define_jobs(schedule, [found])
-                rivals = [run_of(found) for _ in range(4)]
-                taken = pool.map(lambda run: store.start_run(schedule, run, then=None, lease=LONG), rivals)
+                one.define_jobs(schedule, [found])
+                taken = pool.map(start, (one, other, one, other), [run_of(found) for _ in range(4)])
                 assert sum(taken) == 1
-                (running,) = store.runs(schedule, statuses=[RunStatus.RUNNING])
-                assert store.finish_run(schedule, done(running))
+                (running,) = one.runs(schedule, statuses=[RunStatus.RUNNING])
+                assert one.finish_run(schedule, done(running))
 
     @demands("start_run: a run that has ended already is only recorded: the job stays free, and moves on.")
     def test_a_skipped_run_is_recorded_and_leaves_the_job_free(self, schedules: ScheduleStore, schedule: str) -> None:
@@ -123,6 +126,21 @@ class RunTests(ScheduleFixtures):
         expected = replace(job(), next=again, last=NOON, outcome=RunStatus.INTERRUPTED)
         assert expected == the_job(schedules, schedule)
         assert schedules.lost_runs(schedule) == []
+
+    @demands("finish_run with lost: of several that find a lost run at once, one takes it over.")
+    def test_of_many_schedulers_one_takes_over_a_lost_run(self, open_schedules: OpenSchedules, schedule: str) -> None:
+        with open_schedules() as one, open_schedules() as other, ThreadPoolExecutor(4) as pool:
+
+            def take_over(store: ScheduleStore, run: JobRun) -> bool:
+                again = replace(run.occasion, attempt=2)
+                return store.finish_run(schedule, done(run, RunStatus.INTERRUPTED), lost=True, retry=again)
+
+            for number in range(3):
+                run = started(one, schedule, job(f"job {number}", number), lease=MOMENT)
+                time.sleep(2 * MOMENT.total_seconds())
+                assert sum(pool.map(take_over, (one, other, one, other), [run] * 4)) == 1
+                (after,) = one.jobs(schedule)
+                assert (RunStatus.INTERRUPTED, 2) == (after.outcome, after.next and after.next.attempt)
 
     # ---- end ------------------------------------------------------------------------------------------
     @demands("finish_run: the outcome comes back complete, whatever its text, and the job is free again.")

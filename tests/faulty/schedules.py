@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
@@ -211,14 +212,21 @@ class StartsWhatever(GoodSchedules):
     "start_run: of several that want a job at once, one gets it",
 )
 class LooksAndTakesApart(GoodSchedules):
+    """In one process only one does: it has a lock of its own."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.own = threading.Lock()
+
     def start_run(self, schedule, run, *, then, lease):
-        (job,) = (each for each in self.jobs(schedule) if each.name == run.job)
-        if job.run is not None or job.next != run.occasion:
-            return False
-        time.sleep(0.05)
-        found = self._of(schedule)
-        found.jobs[job.name] = job
-        return super().start_run(schedule, run, then=then, lease=lease)
+        with self.own:
+            (job,) = (each for each in self.jobs(schedule) if each.name == run.job)
+            if job.run is not None or job.next != run.occasion:
+                return False
+            time.sleep(0.05)
+            found = self._of(schedule)
+            found.jobs[job.name] = job
+            return super().start_run(schedule, run, then=then, lease=lease)
 
 
 @fault(
@@ -247,6 +255,27 @@ class NeverExpires(GoodSchedules):
         if run in found:
             found[run] = self.clock() + lease
         return run in found
+
+
+@fault(
+    ScheduleTests,
+    "test_of_many_schedulers_one_takes_over_a_lost_run",
+    "finish_run with lost: of several that find a lost run at once, one takes it over",
+)
+class TakesOverTwice(GoodSchedules):
+    """In one process only one does: it remembers."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.taken = set()
+
+    def finish_run(self, schedule, run, *, retry=None, lost=False, tables=()):
+        if not lost or run.id in self.taken:
+            return super().finish_run(schedule, run, retry=retry, lost=lost, tables=tables)
+        is_lost = run.id in {each.id for each in self.lost_runs(schedule)}
+        self.taken.add(run.id)
+        time.sleep(0.05)
+        return super().finish_run(schedule, run, retry=retry, lost=True, tables=tables) or is_lost
 
 
 @fault(
