@@ -96,8 +96,9 @@ class RightsLake:
         finally:
             self.bucket.put(key, data)
 
-    def branch(self, use: str) -> str:
-        """A new branch in Nessie, which has the table of a use."""
+    @contextmanager
+    def branch(self, use: str) -> Iterator[str]:
+        """A branch in Nessie that has the table of a use, while the block runs: all tests share the server."""
         name, table = f"{use}-{uuid4().hex}", self.catalog.load_table(f"db.{_name(use)}")
         content = {
             "type": "ICEBERG_TABLE",
@@ -109,8 +110,11 @@ class RightsLake:
         }
         with NessieCommits(self.nessie()) as commits:
             commits.create_branch(name, source="main")
-            commits.put(name, {(use,): content}, message="by a test")
-        return name
+            try:
+                commits.put(name, {(use,): content}, message="by a test")
+                yield name
+            finally:
+                commits.delete(name)
 
     def run(self, command: str, *options: str, exit_code: int = 0, config: str = "nessie-gc.toml") -> dict[str, Any]:
         """The report of a command."""
@@ -210,10 +214,11 @@ def expire_snapshots(lake: RightsLake) -> None:
 
 def expire_on_nessie(lake: RightsLake) -> None:
     """First it only looks."""
-    to = ("-u", lake.nessie(), "--commit-to", lake.branch("expire-on-nessie"))
-    for look in (("--dry-run",), ()):
-        found = lake.run("expire-snapshots", *to, "--older-than", "PT0S", *look, config="on-nessie.toml")
-        assert [("expired", 1)] == [(table["outcome"], table["expired"]) for table in found["tables"]], found
+    with lake.branch("expire-on-nessie") as branch:
+        for look in (("--dry-run",), ()):
+            to = ("-u", lake.nessie(), "--commit-to", branch, "--older-than", "PT0S", *look)
+            found = lake.run("expire-snapshots", *to, config="on-nessie.toml")
+            assert [("expired", 1)] == [(table["outcome"], table["expired"]) for table in found["tables"]], found
 
 
 def autotag(lake: RightsLake) -> None:

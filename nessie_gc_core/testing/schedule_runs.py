@@ -140,7 +140,7 @@ class RunTests(ScheduleFixtures):
                 time.sleep(2 * MOMENT.total_seconds())
                 assert sum(pool.map(take_over, (one, other, one, other), [run] * 4)) == 1
                 (after,) = one.jobs(schedule)
-                assert (RunStatus.INTERRUPTED, 2) == (after.outcome, after.next and after.next.attempt)
+                assert (after.outcome, after.next and after.next.attempt) == (RunStatus.INTERRUPTED, 2)
 
     # ---- end ------------------------------------------------------------------------------------------
     @demands("finish_run: the outcome comes back complete, whatever its text, and the job is free again.")

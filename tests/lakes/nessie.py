@@ -44,6 +44,11 @@ class NessieCommits:
         answer = self._call("POST", f"{self._trees}?name={quote(name, safe='')}&type={kind}", body)
         self._heads[name] = answer["reference"]["hash"]
 
+    def delete(self, branch: str) -> None:
+        """Deletes a branch, wherever its head is by now."""
+        self._heads.pop(branch, None)
+        self._call("DELETE", f"{self._trees}/{quote(branch, safe='')}@{self.head(branch)}")
+
     def put(
         self, branch: str, contents: Mapping[tuple[str, ...], dict[str, Any]], *, message: str
     ) -> tuple[str, dict[tuple[str, ...], str]]:

@@ -74,7 +74,11 @@ def test_what_comes_while_the_server_is_away_waits_for_it(server, open_store, ca
     restarting = threading.Thread(target=server.restart)
     restarting.start()
     for step in range(20):
-        assert 1 == store.add_content_versions(found, [version(step)])
+        try:
+            assert 1 == store.add_content_versions(found, [version(step)])
+        except StoreError as unanswered:  # the server went while it committed: nobody knows whether it did
+            assert "server closed the connection" in str(unanswered) or "Lost connection" in str(unanswered)
+            assert store.add_content_versions(found, [version(step)]) in {0, 1}
     restarting.join(timeout=60)
     assert (20, 20) == store.count_content_versions(found)
     said = [record.getMessage() for record in caplog.records if "waiting for it, up to 60 seconds" in record.message]
