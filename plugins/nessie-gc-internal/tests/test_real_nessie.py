@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 import requests
 from nessie_gc_internal import InternalGcReport
-from nessie_gc_internal.objects import content_of
+from nessie_gc_internal.objects import _commit, content_of
 from nessie_gc_internal.service import Tell
 from nessie_history import Nessie, random_history, table
 from nessie_repository import Repository
@@ -23,8 +23,8 @@ from nessie_repository import Repository
 from nessie_gc_core.testing.servers import PostgresServer, running
 
 pytestmark = pytest.mark.server
-_NORMAL, _INTERNAL = b"\x58\x01", b"\x58\x02"
-"""The field of a commit that says whether it is one of Nessie's own."""
+_COMMIT_TYPE, _NORMAL = 11, 1
+"""The field of a commit that says whether it is one of Nessie's own. Its bytes also occur in hashes of parents."""
 
 
 def _purged(report: InternalGcReport) -> int:
@@ -34,7 +34,7 @@ def _purged(report: InternalGcReport) -> int:
 def _stored_user_commits(repository: Repository) -> set[str]:
     """The commits in the database, without those of Nessie's internal references."""
     rows = repository.sql("SELECT obj_id, obj_value FROM objs2 WHERE obj_type = 'c'")
-    return {id_.hex() for id_, data in rows if _NORMAL in data and _INTERNAL not in data}
+    return {id_.hex() for id_, data in rows if _commit(data).number(_COMMIT_TYPE) == _NORMAL}
 
 
 def _stored_states(repository: Repository) -> set[tuple[str, str]]:
