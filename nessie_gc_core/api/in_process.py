@@ -96,14 +96,6 @@ class InProcessRunner:
 
         return begun(job, run, leased, begin, self._succeeded)
 
-    def service(self, name: str) -> AnyService:
-        """A service by the name of its command.
-
-        Raises:
-            ConfigurationError: it is not installed.
-        """
-        return service_of_job(self.plugins, name)
-
     def given(self, job: JobDefinition, service: AnyService, more: Mapping[str, str | bool]) -> Given:
         """What a job gives to a service, in the file and in the environment, and more parameters that a runner has.
 
@@ -258,7 +250,7 @@ class _Thread:
         """Carries out the service, and ends as its command does."""
         report, read = GcReport(), None
         try:
-            service = self._by.service(self._service)
+            service = service_of_job(self._by.plugins, self._service)
             read = _Read(service=service, given=self._by.given(self._job, service, self._more))
             return self._carried_out(read, report)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, it is the run's outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import typing
 from collections.abc import Callable, Mapping
 from typing import Self, TypeVar, dataclass_transform
@@ -164,10 +165,12 @@ class ConnectorOptions:
             near = difflib.get_close_matches(unknown[0], fields, n=1)
             hint = f"; did you mean {spelled(near[0])!r}?" if near else ""
             raise ConfigurationError(f"unknown option {spelled(unknown[0])!r}; known options are: {known}{hint}")
-        hints = typing.get_type_hints(cls)
         secret_names = cls.secret_names()
         return {
-            name: _type_of(fields[name], hints[name]).convert(spelled(name), value, shown=name not in secret_names)
+            # mypy takes the hash of an instance for that of its class.
+            name: _type_named(cls, name).convert(  # type: ignore[arg-type]
+                spelled(name), value, shown=name not in secret_names
+            )
             for name, value in values.items()
         }
 
@@ -192,6 +195,13 @@ class ConnectorOptions:
     def secret_names(cls) -> frozenset[str]:
         """Names of the options that may hold credentials."""
         return frozenset(f.name for f in dataclasses.fields(cls) if f.metadata.get("secret"))
+
+
+@functools.lru_cache(4096)
+def _type_named(cls: type[ConnectorOptions], name: str) -> OptionType:
+    """The type of an option; found once, because a schedule may have thousands of jobs with the same options."""
+    (field,) = (field for field in dataclasses.fields(cls) if field.name == name)
+    return _type_of(field, typing.get_type_hints(cls)[name])
 
 
 def _type_of(field: dataclasses.Field[typing.Any], hint: object) -> OptionType:

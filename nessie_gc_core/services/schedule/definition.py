@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from nessie_gc_core.config.file import ConfigFile, digest_of
 from nessie_gc_core.config.job_digest import JobDigests
-from nessie_gc_core.errors import ConfigurationError, PluginError
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import ConnectorOptions, hyphened, option, options, secret
 from nessie_gc_core.model.schedule import WENT_WRONG, Occasion, RunStatus, ScheduledJob
-from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.schedule.due import Trigger
-from nessie_gc_core.services.schedule.job_options import JobOptions, service_of_job
+from nessie_gc_core.services.schedule.job_options import JobOptions
 from nessie_gc_core.services.schedule.quiet import QuietHours, quiet_until
 from nessie_gc_core.services.schedule.timing import Cron, Interval, Timing, jittered
 
@@ -236,7 +235,7 @@ class ScheduleDefinition:
                 service = services.get(found.service, found.service)
                 job_options.check(service, found.options, looks=found.trigger is not None)
                 is_said = RESUME in file.of_job(name).options
-                resumes = not is_said and _has_parameter(digests.registry, service, RESUME)
+                resumes = not is_said and job_options.has(service, RESUME)
                 read[name] = replace(found, service=service, resumes=resumes)
         with _telling(file.name):
             job_options.check_shared({job.service for job in read.values()}, file.options)
@@ -309,14 +308,6 @@ def _quiet_hours(texts: Sequence[str], zone: ZoneInfo) -> list[QuietHours]:
     windows = [QuietHours.read(text, zone) for text in texts]
     quiet_until(windows, datetime(2026, 1, 1, tzinfo=UTC))
     return windows
-
-
-def _has_parameter(registry: PluginRegistry, service: str, name: str) -> bool:
-    try:
-        parameters = service_of_job(registry, service).Parameters
-    except PluginError:
-        return False  # a run of it says what is wrong
-    return name in {field.name for field in fields(parameters)}
 
 
 def _timing(settings: JobSettings, zone: ZoneInfo) -> Timing:

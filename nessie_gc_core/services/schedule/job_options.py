@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,11 @@ class JobOptions:
     """The options of jobs, whose services are installed; of others, a run says what is wrong."""
 
     registry: PluginRegistry
+    _known: dict[str, Groups | None] = field(default_factory=dict)
+
+    def has(self, service: str, name: str) -> bool:
+        """Whether a service is installed and has a parameter."""
+        return name in (self._of(service) or {})
 
     def check(self, service: str, options: Mapping[str, Any], *, looks: bool) -> None:
         """Refuses an option that only other services have: the run would pass over it.
@@ -85,10 +90,14 @@ class JobOptions:
 
     def _of(self, service: str) -> Groups | None:
         """The options that a service reads; ``None`` if it is not installed."""
-        try:
-            return {**self._of_all, **_declared(service_of_job(self.registry, service).Parameters)}
-        except PluginError:
-            return None
+        if service not in self._known:
+            try:
+                parameters = service_of_job(self.registry, service).Parameters
+            except PluginError:
+                self._known[service] = None
+            else:
+                self._known[service] = {**self._of_all, **_declared(parameters)}
+        return self._known[service]
 
     @cached_property
     def _of_all(self) -> Groups:
