@@ -9,12 +9,12 @@ import threading
 from collections.abc import Callable, Collection
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from urllib.parse import urlsplit
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Elapsed, elapsed_seconds
 from nessie_gc_core.services.schedule.bounded_server import BoundedServer
+from nessie_gc_core.services.schedule.hosts import bracketed, is_address, name_in
 
 log = logging.getLogger(__name__)
 
@@ -69,11 +69,11 @@ class PageServer:
             self._server = BoundedServer(host, port, self._handler())
         except OSError as error:
             raise ConfigurationError(
-                f"cannot serve the page at {_bracketed(host)}:{port}: {error.strerror or error}; choose another "
+                f"cannot serve the page at {bracketed(host)}:{port}: {error.strerror or error}; choose another "
                 "`page-port`"
             ) from error
         self.port = self._server.server_port
-        self.address = f"http://{_bracketed(host)}:{self.port}/"
+        self.address = f"http://{bracketed(host)}:{self.port}/"
         self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
         self._thread.start()
 
@@ -85,8 +85,8 @@ class PageServer:
 
     def answer(self, target: str, host: str) -> tuple[HTTPStatus, bytes]:
         """What a request gets: its target and its ``Host``."""
-        name = _name_of(host)
-        if name not in self._names and _ip_address(name) is None:
+        name = name_in(host)
+        if name not in self._names and not is_address(name):
             return HTTPStatus.MISDIRECTED_REQUEST, b"unknown host; allow its name with `page-names`\n"
         if target.partition("?")[0] != "/":
             return HTTPStatus.NOT_FOUND, b"there is only one page, at /\n"
@@ -142,27 +142,5 @@ class PageServer:
         return Handler
 
 
-def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """An address as it is written; ``None``: it is none."""
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
-
-
 def _is_loopback(host: str) -> bool:
-    address = _ip_address(host)
-    return host.lower() in _LOOPBACK if address is None else address.is_loopback
-
-
-def _bracketed(host: str) -> str:
-    """A host as it is written in an address."""
-    return f"[{host}]" if ":" in host else host
-
-
-def _name_of(host: str) -> str:
-    """The name in a ``Host`` header, without the port."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
+    return ipaddress.ip_address(host).is_loopback if is_address(host) else host.lower() in _LOOPBACK

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ipaddress
 import threading
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, MetricsHandler
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.services.schedule.bounded_server import BoundedServer
+from nessie_gc_core.services.schedule.hosts import bracketed, is_address, name_in
 
 PATH = "/metrics"
 
@@ -33,7 +33,7 @@ class MetricsServer:
         Raises:
             ConfigurationError: the port is taken, or the host has another name.
         """
-        shown = f"[{host}]" if ":" in host else host
+        shown = bracketed(host)
         try:
             self._server = BoundedServer(host, port, _handler(self, registry))
         except OSError as error:
@@ -42,7 +42,7 @@ class MetricsServer:
             ) from error
         self.port = int(self._server.server_port)
         self.address = f"http://{shown}:{self.port}{PATH}"
-        is_loopback = _is_loopback(str(self._server.server_address[0]))
+        is_loopback = ipaddress.ip_address(str(self._server.server_address[0])).is_loopback
         self._names = {"localhost", host.lower()} if is_loopback else None
         threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
 
@@ -53,8 +53,8 @@ class MetricsServer:
 
     def refusal_of(self, target: str, host: str) -> tuple[HTTPStatus, bytes] | None:
         """Why a request is refused, by its target and its ``Host``; ``None``: it is not."""
-        name = _name_of(host)
-        if self._names is not None and name not in self._names and not _is_address(name):
+        name = name_in(host)
+        if self._names is not None and name not in self._names and not is_address(name):
             return HTTPStatus.MISDIRECTED_REQUEST, b"unknown host; ask for localhost, or choose a `metrics-host`\n"
         if target.partition("?")[0] != PATH:
             return HTTPStatus.NOT_FOUND, f"metrics are at {PATH}\n".encode()
@@ -83,23 +83,3 @@ def _handler(outer: MetricsServer, metrics: CollectorRegistry) -> type[MetricsHa
             super().end_headers()
 
     return Handler
-
-
-def _name_of(host: str) -> str:
-    """The name in a ``Host`` header, without the port."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_loopback(address: str) -> bool:
-    return ipaddress.ip_address(address).is_loopback
