@@ -3,6 +3,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
+from each_database import DATABASES, engine_of, url_of_an_empty
 from nessie_gc_jdbc import JdbcLiveSetStore
 
 pytest_plugins = ["nessie_gc_core.testing.fixtures"]
@@ -44,3 +45,26 @@ def empty_mariadb_url(mariadb_server):
 def sqlite_url(tmp_path):
     (tmp_path / "new folder").mkdir()
     return f"sqlite:///{tmp_path}/new folder/live-sets.db"
+
+
+@pytest.fixture(params=DATABASES)
+def url(request):
+    """The URL of a new database without tables, of each kind."""
+    return url_of_an_empty(request.param, request)
+
+
+@pytest.fixture
+def store(url):
+    """A store in it."""
+    with JdbcLiveSetStore.from_options({"url": url}) as store:
+        store.create_schema("CREATE")
+        yield store
+
+
+@pytest.fixture
+def engine(url, tmp_path):
+    """What SQLAlchemy works with in it."""
+    (tmp_path / "new folder").mkdir(exist_ok=True)
+    engine = engine_of(url)
+    yield engine
+    engine.dispose()

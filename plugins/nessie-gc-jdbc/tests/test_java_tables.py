@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 import sqlalchemy
-from each_database import DATABASES, engine_of, url_of_an_empty
+from each_database import engine_of
 from java_rows import all_rows, create_tables, put, put_rows
 from nessie_gc_jdbc import JdbcLiveSetStore
 
@@ -15,19 +15,6 @@ from nessie_gc_core.model.java_tables import JavaContentVersion, JavaFileDeletio
 from nessie_gc_core.testing.live_set_java import JavaRows
 
 ID = "4f2f2ea6-63c4-4a5a-9d0f-52f6a3a8b5c1"
-
-
-@pytest.fixture(params=DATABASES)
-def url(request):
-    return url_of_an_empty(request.param, request)
-
-
-@pytest.fixture
-def engine(url, tmp_path):
-    (tmp_path / "new folder").mkdir(exist_ok=True)
-    engine = engine_of(url)
-    yield engine
-    engine.dispose()
 
 
 @pytest.fixture

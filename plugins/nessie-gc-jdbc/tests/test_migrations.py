@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from each_database import DATABASES, engine_of, url_of_an_empty
+from each_database import engine_of
 from nessie_gc_jdbc import JdbcLiveSetStore, JdbcScheduleStore, database, migrations
 from nessie_gc_jdbc.options import SchemaStrategy
 from nessie_gc_jdbc.schedule_days import SUMMED
@@ -41,19 +41,6 @@ from nessie_gc_core.errors import StoreError
 
 CURRENT = str(SCHEMA_VERSION)
 EVENING = datetime(2026, 3, 1, 23, tzinfo=UTC)
-
-
-@pytest.fixture(params=DATABASES)
-def url(request):
-    return url_of_an_empty(request.param, request)
-
-
-@pytest.fixture
-def engine(url, tmp_path):
-    (tmp_path / "new folder").mkdir(exist_ok=True)
-    engine = engine_of(url)
-    yield engine
-    engine.dispose()
 
 
 def opened(url, **options):

@@ -10,8 +10,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from each_database import DATABASES, url_of_an_empty
-from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.database import BULK_ROWS
 
 from nessie_gc_core.errors import LeaseHeldError
@@ -20,18 +18,6 @@ from nessie_gc_core.testing.live_set_lifecycle import bring_to
 from nessie_gc_core.testing.live_set_samples import NOON, start, version
 
 WORKER = Path(__file__).with_name("store_worker.py")
-
-
-@pytest.fixture(params=DATABASES)
-def url(request):
-    return url_of_an_empty(request.param, request)
-
-
-@pytest.fixture
-def store(url):
-    with JdbcLiveSetStore.from_options({"url": url}) as store:
-        store.create_schema("CREATE")
-        yield store
 
 
 def run(url, *arguments, output=subprocess.PIPE):

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 import sqlalchemy
-from each_database import DATABASES, engine_of, url_of_an_empty
+from each_database import engine_of
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.quarantine import QuarantineVerbs, _row
 from old_tables import make_version_5
@@ -18,18 +18,6 @@ from nessie_gc_core.model.quarantine import HeldFile, HeldState
 from nessie_gc_core.testing.live_set_samples import NOON
 
 SWEEPS = [UUID(int=number) for number in range(3)]
-
-
-@pytest.fixture(params=DATABASES)
-def url(request):
-    return url_of_an_empty(request.param, request)
-
-
-@pytest.fixture
-def store(url):
-    with JdbcLiveSetStore.from_options({"url": url}) as store:
-        store.create_schema("CREATE")
-        yield store
 
 
 def held_file(repository, live_set_id, name):

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy
-from each_database import DATABASES, engine_of, url_of_an_empty
+from each_database import engine_of
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.tables import SCHEMA_VERSION, create_script, metadata
 from sqlalchemy.dialects.mysql.base import MySQLDialect
@@ -16,11 +16,6 @@ from sqlalchemy.dialects.mysql.mariadb import MariaDBDialect
 from nessie_gc_core.connectors import SupportsSqlSchema
 from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_core.testing.live_set_samples import NOON, start
-
-
-@pytest.fixture(params=DATABASES)
-def url(request):
-    return url_of_an_empty(request.param, request)
 
 
 @pytest.fixture
