@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import threading
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -299,32 +299,36 @@ def _check_types_of(session: nox.Session, distribution: str, output: Output = No
 
 
 def _failed_of_both(steps: Mapping[str, Step], others: Mapping[str, Step], log: Path) -> list[str]:
-    """The steps that do not succeed; what the others say, which run beside them, is shown when all have ended."""
-    stopped = threading.Event()
+    """The steps that do not succeed. The others run beside them; what these say is shown when all have ended.
+
+    After the last step, others that have not begun run in its place.
+    """
+    waiting = deque(others.items())
     with log.open("w+", errors="replace") as output:
         try:
             with ThreadPoolExecutor(1) as beside:
-                of_others = beside.submit(_failed, others, stopped, output)
+                of_others = beside.submit(_failed, waiting, output)
                 try:
-                    return [*_failed(steps, stopped), *of_others.result()]
+                    return [*_failed(deque(steps.items())), *_failed(waiting), *of_others.result()]
                 finally:
-                    stopped.set()  # nothing new begins after an interrupt
+                    waiting.clear()  # nothing new begins after an interrupt
         finally:
             output.seek(0)
             shutil.copyfileobj(output, sys.stdout)
 
 
-def _failed(steps: Mapping[str, Step], stopped: threading.Event, output: Output = None) -> list[str]:
-    """The steps that do not succeed; those after one that fails still run."""
-    failed = []
-    for name, step in steps.items():
-        if stopped.is_set():
-            break
+def _failed(steps: deque[tuple[str, Step]], output: Output = None) -> list[str]:
+    """The steps that do not succeed, taken from the left until none is there; those after one that fails still run."""
+    failed: list[str] = []
+    while True:
+        try:
+            name, step = steps.popleft()  # the other thread may have taken the last one
+        except IndexError:
+            return failed
         try:
             step(output)
         except CommandFailed:
             failed.append(name)
-    return failed
 
 
 def _pytest(session: nox.Session, suite: str, folder: str, output: Output = None, *, args: Sequence[str] = ()) -> None:
