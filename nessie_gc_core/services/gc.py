@@ -8,8 +8,10 @@ from typing import ClassVar
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.services.lease import check_free
 from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.meanwhile import mark_meanwhile
+from nessie_gc_core.services.members import identified
 from nessie_gc_core.services.parameters import GcParameters, SweepParameters, part_of
 from nessie_gc_core.services.preconditions import check_answers
 from nessie_gc_core.services.report import GcReport
@@ -49,6 +51,8 @@ class GcService(Service[Run]):
         self.parameters.check(run.choice)
         self.parameters.policies(run.clock())
         check_answers(run)
+        if self.directions.alone:  # else the mark would be for nothing
+            check_free(run.store, identified(run))
         mark_meanwhile(run, part_of(self.parameters, MarkParameters), swept_only_by=self.directions.service)
         sweep = part_of(self.parameters, SweepParameters, live_set_id=run.report.live_set_id)
         return SweepService(sweep, self.directions).swept(run)

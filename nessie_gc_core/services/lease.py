@@ -8,11 +8,12 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
 from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.connectors.live_set_store import lease_held
 from nessie_gc_core.errors import SafetyError
 from nessie_gc_core.model.times import Elapsed, elapsed_seconds
 
@@ -76,6 +77,18 @@ class Lease:
             self._lost = "it expired because this process was paused for too long"
         if self._lost is not None:
             raise SafetyError(f"the lease on the repository was lost ({self._lost}); {self._then}")
+
+
+def check_free(store: LiveSetStore, names: Iterable[str]) -> None:
+    """Refuses what needs leases that another process holds now; takes none.
+
+    Raises:
+        LeaseHeldError: another process holds one of them.
+    """
+    for name in names:
+        holder = store.lease(name)
+        if holder is not None:
+            raise lease_held(name, holder)
 
 
 @contextmanager

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsFormerIdentities
-from nessie_gc_core.connectors.live_set_store import lease_held
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.live_sets import LiveSetStatus, RepositoryRecords
 from nessie_gc_core.model.text import plural
+from nessie_gc_core.services.lease import check_free
 from nessie_gc_core.services.members import together
 
 _DONE = frozenset({LiveSetStatus.EXPIRY_SUCCESS, LiveSetStatus.IDENTIFY_FAILED})
@@ -41,22 +41,11 @@ class RecordsService:
                 f"the store has no records under {source!r}; list the live sets to see the identities"
             )
         self._check_together(source)
-        self._check_free(tags_lease(source), tags_lease(target))
+        check_free(self.store, [tags_lease(source), tags_lease(target)])
         if not dry_run:
             return self.store.move_records(source, target)
-        self._check_free(source, target)
+        check_free(self.store, [source, target])
         return found
-
-    def _check_free(self, *names: str) -> None:
-        """Refuses to move what someone works on.
-
-        Raises:
-            LeaseHeldError: someone does.
-        """
-        for repository in names:
-            holder = self.store.lease(repository)
-            if holder is not None:
-                raise lease_held(repository, holder)
 
     def _check_together(self, source: str) -> None:
         """Refuses to tear apart live sets that were marked together: their ids follow from the identities."""

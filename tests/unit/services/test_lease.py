@@ -7,11 +7,16 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from collecting import in_memory
+from lakes_by_hand import lake_at
 from nessie_gc_memory import MemoryLiveSetStore
 from nessie_gc_memory.store import MemoryStoreOptions
+from scenes import START
 
 from nessie_gc_core.errors import LeaseHeldError, SafetyError
+from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.lease import Lease, hold_lease
+from nessie_gc_core.services.parameters import GcParameters
 
 MINUTE = timedelta(minutes=1)
 
@@ -82,6 +87,15 @@ def test_the_holder_is_named_by_host_and_process() -> None:
         pass
     assert f"process {os.getpid()} on {socket.gethostname()}" in str(caught.value)
     assert "since 2" in str(caught.value)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_collection_that_would_not_get_the_lease_marks_nothing(dry_run: bool) -> None:
+    with lake_at(START) as lake, in_memory(lake) as services:
+        with hold_lease(services.store, [f"memory:{lake.name}"], MINUTE), pytest.raises(LeaseHeldError, match="wait"):
+            GcService(GcParameters(dry_run=dry_run)).run(services.run())
+        assert [] == list(services.store.live_sets())
+        GcService(GcParameters(dry_run=dry_run)).run(services.run())
 
 
 def test_a_lease_that_ran_out_may_be_taken_over_and_its_holder_stops() -> None:
