@@ -50,6 +50,8 @@ class ReleaseReport(ShownAsText):
     """Files that a purge does not take yet: their time is not over, or a tagged file waits, with the reason."""
     kept: Tally = field(default_factory=Tally)
     """Files that a veto keeps in quarantine, or that a reference needs."""
+    repositories: set[str] = field(default_factory=set)
+    """The identities of the repositories that the files are of."""
     files: list[NamedFile] = field(default_factory=list)
     """Some of the files of a dry run, by where they were."""
     failures: list[NamedFile] = field(default_factory=list)
@@ -66,6 +68,7 @@ class ReleaseReport(ShownAsText):
         """Adds a file, by name where there is a reason; a sidecar counts apart where all went well."""
         outcome = next(name for name in ("done", *_TALLIES) if getattr(self, name) is tally)
         self.named(file, outcome, reason)
+        self.repositories.add(file.repository)
         if file.sidecar and reason is None:
             self.sidecars += tally is self.done
             return
@@ -105,6 +108,7 @@ class ReleaseReport(ShownAsText):
             f"would_be_{self.verb}" if self.dry_run else self.verb: self.done.to_dict(),
             "sidecars": self.sidecars,
             **{name: getattr(self, name).to_dict() for name in _TALLIES},
+            "repositories": [{"repository": identity} for identity in sorted(self.repositories)],
             "tables": None if self.tables is None else [table.to_dict() for table in self.tables],
             "files": [file.path for file in self.files],
             "failures": [{"path": file.path, "reason": file.reason} for file in self.failures],

@@ -76,7 +76,10 @@ def _said(body: object) -> Iterator[_Row]:
         yield from (_row(table, size := _bytes(inside(table, "files")), size if deletes else 0) for table in tables)
         return
     yield from _of_health(tables)
+    is_purge = isinstance(inside(body, "waiting"), Mapping)
     for table in (*tables, *listed(inside(body, "collection", "tables"))):
+        if is_purge and not number(inside(table, "unreferenced", "files")):
+            continue  # its files only wait: what else is garbage there was not looked at
         if isinstance(table.get("unreferenced"), Mapping):
             yield _row(table, _bytes(table["unreferenced"]), _bytes(inside(table, "deleted")))
 

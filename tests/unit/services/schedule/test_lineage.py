@@ -322,11 +322,17 @@ def test_names_count_in_the_catalog_that_the_report_says_and_not_in_a_bucket(
 
 
 @pytest.mark.parametrize("more", [{}, {"lineage_catalog": "http://lake/"}])
+@pytest.mark.parametrize(
+    ("service", "together"),
+    [
+        ("gc", {"address": "x, y", "repositories": [{"address": "x"}, {"address": "y"}], "tables": [SWEPT]}),
+        ("purge", {"repositories": [{"repository": "x"}, {"repository": "y"}], "tables": [SWEPT]}),
+    ],
+)
 def test_nobody_says_in_which_of_several_repositories_a_table_is(
-    bench: Bench, told: Receiver, more: Mapping[str, Any]
+    bench: Bench, told: Receiver, service: str, together: Mapping[str, Any], more: Mapping[str, Any]
 ) -> None:
-    together = {"address": "x, y", "repositories": [{"address": "x"}, {"address": "y"}], "tables": [SWEPT]}
-    run_with(bench, outcome(together), lineage=True, job={"service": "gc"}, **more)
+    run_with(bench, outcome(together), lineage=True, job={"service": service}, **more)
     assert [("s3://lake", "warehouse/db/t", [])] == named(told)
 
 

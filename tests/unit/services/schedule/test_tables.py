@@ -6,10 +6,13 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from nessie_gc_core.model.asset_runs import AssetRun
+from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.quarantine import HeldFile
 from nessie_gc_core.model.schedule import MOST_BYTES, TableBytes
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.assets.page.figures import AssetFigures, Group, Grouping, LatestRun, Threshold
@@ -18,6 +21,8 @@ from nessie_gc_core.services.assets.report import AssetsReport, PurgeReport
 from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.expiry.report import ExpiredTable, ExpiryReport
 from nessie_gc_core.services.health.report import HealthReport, TableHealth
+from nessie_gc_core.services.quarantine.by_table import FilesByTable
+from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.schedule import outcome
 from nessie_gc_core.services.schedule.tables import MOST_TABLES, reclaimable_bytes, tables_of
@@ -48,6 +53,13 @@ def swept(**tables: tuple[int, int]) -> GcReport:
         report.tables.append(TableTally(tables=(f"sales.{name}",), location=f"s3://lake/{name}/", outcomes=outcomes))
         report.add_outcome(name, Outcome.DELETED, 1, deleted)
     return report
+
+
+def in_quarantine(table: str, size: int) -> HeldFile:
+    return HeldFile(
+        repository="r", live_set_id=UUID(int=1), place="s3://q/", held_path=f"{table}/{size}", size=size, table=table,
+        location=f"s3://lake/{table}/", path=f"data/{size}", held=AT, until=AT,
+    )  # fmt: skip
 
 
 def said(report: Any) -> list[tuple[str | None, int, int]]:
@@ -147,6 +159,13 @@ def test_what_reads_a_collection_says_what_that_says() -> None:
     identified = AssetsReport(table="t", branch="b", dry_run=False, found=RUN, collection=collection)
     purged = PurgeReport(table="t", branch="b", dry_run=False, runs=1, latest=RUN, collection=collection)
     assert [[("sales.a", 5, 3)]] * 2 == [said(identified), said(purged)]
+
+
+def test_a_purge_says_nothing_of_tables_whose_files_only_wait() -> None:
+    purge = ReleaseReport(verb="purged", by_table=FilesByTable(rules=LocationRules(), dry_run=False))
+    for tally, name, size in ((purge.waiting, "a", 3), (purge.waiting, "b", 5), (purge.done, "b", 7)):
+        purge.count(tally, in_quarantine(name, size))
+    assert [("b", 7, 7)] == said(purge)
 
 
 def test_the_largest_tables_are_named_and_the_others_are_one_sum() -> None:
