@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from http.client import HTTPException
 from typing import TYPE_CHECKING
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.schedule import JobRun, ScheduledJob
-from nessie_gc_core.model.times import Clock, utc_now
+from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
 from nessie_gc_core.services.schedule.telling.webhook import check_address
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from nessie_gc_core.services.schedule.telling.metrics_server import MetricsServer
 
 PUSH_SECONDS = 10.0
+_PATIENCE_SECONDS = 9.0
+"""How long a request waits for another one that asks the store; Prometheus itself waits ten seconds."""
 
 
 class Metrics:
@@ -37,7 +41,9 @@ class Metrics:
 
     name = "metrics"
 
-    def __init__(self, schedule: str, store: ScheduleStore, *, clock: Clock = utc_now) -> None:
+    def __init__(
+        self, schedule: str, store: ScheduleStore, *, clock: Clock = utc_now, elapsed: Elapsed = elapsed_seconds
+    ) -> None:
         """Takes the schedule and its store, which is asked whenever somebody asks for metrics.
 
         Raises:
@@ -54,6 +60,9 @@ class Metrics:
         self._schedule, self._store, self._clock = schedule, store, clock
         self._pushes_to: str | None = None
         self._server: MetricsServer | None = None
+        self._asking, self._elapsed = threading.Lock(), elapsed
+        self._found: tuple[float, Sequence[Metric]] = (-math.inf, ())
+        """Until when a request needs not ask the store again, and what another one found there."""
         self._counts, self._jobs = Counts(schedule), list[ScheduledJob]()
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -131,6 +140,26 @@ class Metrics:
         self._jobs = [*self._store.jobs(self._schedule)]
         return gauges_of(self._store, self._schedule, self._jobs, now=self._clock())
 
+    def _known_in_turn(self) -> Sequence[Metric]:
+        """The same for requests; empty if the store cannot be used.
+
+        One of them at a time asks, so that runs always find a connection of the store. Those that waited meanwhile take
+        what it found.
+        """
+        if not self._asking.acquire(timeout=_PATIENCE_SECONDS):
+            return ()
+        try:
+            begun = self._elapsed()
+            if begun >= self._found[0]:
+                known = self._known()
+                ended = self._elapsed()
+                self._found = ended + (ended - begun), known
+            return self._found[1]
+        except NessieGcError:
+            return ()
+        finally:
+            self._asking.release()
+
     # ---- as a collector of the library ------------------------------------------------------------------
     def describe(self) -> Iterable[Metric]:
         """Nothing: the library then does not ask the store when it begins."""
@@ -140,10 +169,7 @@ class Metrics:
         """What the store says and what was counted; if the store cannot be used, counts of the jobs known last."""
         from prometheus_client.core import GaugeMetricFamily
 
-        try:
-            known = self._known()
-        except NessieGcError:
-            known = ()
+        known = self._known_in_turn()
         up = GaugeMetricFamily(
             "nessie_gc_schedule_store_up", "Whether the store of the schedule can be used.", labels=("schedule",)
         )

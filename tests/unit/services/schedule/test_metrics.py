@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Semaphore
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from nessie_gc_core.errors import StoreError
-from nessie_gc_core.model.schedule import RunStatus
+from nessie_gc_core.model.schedule import RunStatus, ScheduledJob
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.telling.listeners import Listeners
 from nessie_gc_core.services.schedule.telling.metrics import Metrics
@@ -121,6 +124,49 @@ def test_counters_stay_while_the_store_is_away(bench: Bench, monkeypatch: pytest
     monkeypatch.setattr(bench.store, "last_runs", away)
     assert before == counted(metrics)
     assert 'nessie_gc_schedule_store_up{schedule="default"} 0.0' in metrics.text()
+
+
+def test_one_request_at_a_time_asks_the_store_and_others_take_its_answer(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_with(bench)
+    passed, asked, go_on = iter((0.0, 7.0, 9.0, 14.0, 14.0)), Semaphore(0), Event()
+    metrics = Metrics("default", bench.store, clock=bench.clock, elapsed=lambda: next(passed))
+    jobs = bench.store.jobs
+
+    def slow(schedule: str) -> Any:
+        asked.release()
+        assert go_on.wait(20)
+        return jobs(schedule)
+
+    monkeypatch.setattr(bench.store, "jobs", slow)
+    with ThreadPoolExecutor(2) as threads:
+        both = [threads.submit(last_successes, bench, metrics) for _ in range(2)]
+        assert asked.acquire(timeout=20)
+        assert not asked.acquire(timeout=0.2)
+        go_on.set()
+        assert [{"nightly": bench.clock().timestamp()}] * 2 == [each.result() for each in both]
+    assert not asked.acquire(blocking=False)
+    last_successes(bench, metrics)
+    assert asked.acquire(blocking=False)
+
+
+def test_a_store_that_does_not_answer_is_not_asked_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nessie_gc_core.services.schedule.telling.metrics._PATIENCE_SECONDS", 0.1)
+    metrics, asked, go_on = Metrics("default", bench.store, clock=bench.clock), Event(), Event()
+
+    def hanging(schedule: str) -> Iterator[ScheduledJob]:
+        asked.set()
+        assert go_on.wait(20)
+        return iter(())
+
+    monkeypatch.setattr(bench.store, "jobs", hanging)
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(metrics.text)
+        assert asked.wait(20)
+        assert 'nessie_gc_schedule_store_up{schedule="default"} 0.0' in metrics.text()
+        go_on.set()
+        assert 'nessie_gc_schedule_store_up{schedule="default"} 1.0' in first.result()
 
 
 def test_what_counts_for_one_process_only_is_not_pushed(bench: Bench, receiver: Receiver) -> None:
