@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from nessie_gc_airflow.calls import Call, CallError, refuse_secrets
+from nessie_gc_airflow.calls import Call, CallError, refuse_secrets, secrets_in
 
 
 @pytest.mark.parametrize("value", [False, "False", "false", " FALSE "])
@@ -32,6 +32,23 @@ def test_s21_what_is_neither_true_nor_false_is_refused(value: object) -> None:
 def test_a_service_has_a_name(name: str) -> None:
     with pytest.raises(CallError, match="not the name of a service"):
         _ = Call(service=name).checked
+
+
+def test_s28_settings_that_may_be_secrets_are_masked_in_logs() -> None:
+    secret = [
+        "postgresql://user:sesame@host/db", "AccountName=a;AccountKey=b", "http://user:sesame@proxy", "open", "sesame",
+        "a=b", "0123456789abcdef0123",
+    ]  # fmt: skip
+    plain = {
+        "warehouse": "s3://lake/warehouse", "account": "abfss://lake@account.dfs.core.windows.net/w", "region": "eu-1",
+        "endpoint": "http://minio:9000",
+    }  # fmt: skip
+    properties = {
+        "uri": secret[0], "adls.connection-string": secret[1], "s3.proxy-uri": secret[2], "pwd": secret[3],
+        "adls.sas-token.lake": secret[4], **plain,
+    }  # fmt: skip
+    settings = {"engine": "local", "repository": {"properties": properties}, "conf": [secret[5]], "user": secret[6]}
+    assert secret == [*secrets_in(settings)]
 
 
 def test_a_failure_is_one_line() -> None:

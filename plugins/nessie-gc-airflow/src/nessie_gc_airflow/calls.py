@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 USAGE = 2
 """The exit code of an error that only another configuration mends."""
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-_MAY_BE_SECRET = re.compile(r"token|password|secret|credential|[_-]key\b|_url$|_properties$")
+_MAY_BE_SECRET = re.compile(
+    r"token|passw|pwd|secret|credential|connection[._-]string|[._-]sas\b|[._-]key\b|_url$|_properties$", re.IGNORECASE
+)
+_DOUBTFUL_VALUE = re.compile(
+    r"[?;=#%{}]|:[^/@]*@|secret|passw|pwd|token|credential|key|bearer|"
+    r"(?<![A-Za-z0-9])(?=[A-Za-z0-9]*[0-9])(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{16,}",
+    re.IGNORECASE,
+)
+"""An address with a password or a query, options in a value, and what looks like a token. A container of Azure before
+an ``@`` is none of these."""
 _WORDS = {"true": True, "false": False}
 
 
@@ -101,6 +110,17 @@ class Runner(ABC):
 def may_be_secret(name: str) -> bool:
     """Whether a setting or a parameter of this name may hold a secret; an address may contain a password."""
     return _MAY_BE_SECRET.search(name) is not None
+
+
+def secrets_in(settings: Mapping[str, Any]) -> Iterator[str]:
+    """The texts among settings that may be secrets, by their names or by what they look like."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from secrets_in(value)
+            continue
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(each, str) and (may_be_secret(name) or _DOUBTFUL_VALUE.search(each)):
+                yield each
 
 
 def check_variables(env: Mapping[str, object]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseOperator, Context
@@ -14,8 +14,8 @@ from nessie_gc_airflow.calls import (
     Result,
     Runner,
     check_variables,
-    may_be_secret,
     refuse_secrets,
+    secrets_in,
 )
 from nessie_gc_airflow.child import Child
 from nessie_gc_airflow.in_process import InProcess
@@ -57,7 +57,7 @@ class Running(BaseOperator):
         settings = self.render_template(self._settings, context)
         env = self.render_template(self._env, context)
         check_variables(env)
-        for secret in (*env.values(), *_secrets(settings)):
+        for secret in (*env.values(), *secrets_in(settings)):
             mask_secret(secret)
         return Call(service=service, config=self.config, settings=settings, parameters=parameters, env=env)
 
@@ -82,11 +82,3 @@ class Running(BaseOperator):
 def failure_of(error: CallError) -> AirflowException:
     """The exception of Airflow for a call that failed, by which the task is retried or not."""
     return AirflowException(str(error)) if error.may_retry else AirflowFailException(str(error))
-
-
-def _secrets(settings: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _secrets(value)
-        elif isinstance(value, str) and may_be_secret(name):
-            yield value
