@@ -17,7 +17,7 @@ from nessie_gc_memory import MemoryLake
 from nessie_gc_memory.objects import StoredObject
 from tagged_lakes import BEGIN, tagged_lake
 
-from nessie_gc_core.connectors import RepositoryConnector
+from nessie_gc_core.connectors import RepositoryConnector, SupportsQuarantine
 from nessie_gc_core.model.schedule import TableBytes
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.model.verdicts import Outcome
@@ -136,7 +136,7 @@ def tag(lake: Lake, url: str, owner: str) -> None:
 
 
 def schedule(lake: Lake, url: str, owner: str) -> None:
-    """Each verb of the store, as a scheduler calls them."""
+    """Each verb of the store, as a scheduler calls them, and what its page asks for."""
     with JdbcScheduleStore.from_options({"url": url}) as store:
         store.define_jobs("lake", [job()])
         store.add_job("lake", job("another"))
@@ -159,6 +159,9 @@ def schedule(lake: Lake, url: str, owner: str) -> None:
         assert store.now()
         assert store.forget_runs("lake", before=NOON + LONG)
         store.define_jobs("lake", [])
+    with closing(lake.over(url).store) as live_sets:
+        assert isinstance(live_sets, SupportsQuarantine)
+        assert [] == [*live_sets.quarantines()]
 
 
 USES: dict[str, Callable[[Lake, str, str], None]] = {

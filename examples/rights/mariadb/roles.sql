@@ -73,3 +73,4 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_jobs TO nessie_gc_schedule;
 GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_job_runs TO nessie_gc_schedule;
 GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_run_leases TO nessie_gc_schedule;
 GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_table_days TO nessie_gc_schedule;
+GRANT SELECT ON nessie_gc_held_files TO nessie_gc_schedule; -- its page shows what is in quarantine

@@ -45,3 +45,4 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_leases, nessie_gc_tags TO ness
 CREATE ROLE nessie_gc_schedule NOLOGIN;
 GRANT SELECT ON nessie_gc_schema, nessie_gc_migrations TO nessie_gc_schedule;
 GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_jobs, nessie_gc_job_runs, nessie_gc_run_leases, nessie_gc_table_days TO nessie_gc_schedule;
+GRANT SELECT ON nessie_gc_held_files TO nessie_gc_schedule; -- its page shows what is in quarantine
