@@ -208,6 +208,7 @@ class RunTests(ScheduleFixtures):
         mine = [self._finished(schedules, schedule, hour, name) for hour, name in enumerate(hours)]
         self._finished(schedules, others[0], 8, "a")
         self._finished(schedules, schedule, 8, others[1])
+        assert schedules.set_paused(schedule, others[1], paused=True)
         going_on = job("going on")
         schedules.define_jobs(schedule, [job("a"), job("b"), going_on])
         assert schedules.start_run(schedule, run_of(going_on), then=None, lease=LONG)

@@ -11,6 +11,9 @@ from nessie_gc_core.services.schedule.definition import JobDefinition
 from nessie_gc_core.services.schedule.quiet import quiet_until
 from nessie_gc_core.services.schedule.timing import WRONG_CLOCK
 
+_TOLERANCE = timedelta(hours=1)
+"""Clocks of machines may differ by less; what waits for as long as it may is not begun too early for that."""
+
 
 def mended(job: JobDefinition, next_: Occasion, *, last: datetime | None, now: datetime) -> Occasion:
     """The next occasion of a job as it would be if no clock had been ahead; the same if none was.
@@ -31,7 +34,7 @@ def mended(job: JobDefinition, next_: Occasion, *, last: datetime | None, now: d
         if next_.due > expected.due:
             return expected
         soonest = max(soonest, job.occasion(next_.due).starts)
-    if next_.starts <= soonest + _longest_pause(job):
+    if next_.starts <= soonest + _longest_pause(job) + _TOLERANCE:
         return next_
     return replace(next_, due=min(next_.due, soonest), starts=soonest)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError
@@ -46,7 +47,10 @@ STOPPED = "the scheduler was stopped"
 GIVES_UP = "it does not begin again before it is due again"
 _CHANGED = "the file was changed while the run began"
 _BY_ITSELF = frozenset({TERMINATED, -signal.SIGTERM, -signal.SIGKILL})
-"""How a run ends itself that was not told in time that its lease was renewed."""
+"""How a run ends that its scheduler did not ask to: itself, because it was not told that its lease was renewed, or by a
+signal of someone else."""
+_STOPPED_TOGETHER_SECONDS = 1.0
+"""How much later than its runs a scheduler may hear that all of them are to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +147,9 @@ class Conductor:
         """Records the outcome, and says whether it is; a store that is away is waited for."""
         retry, begun, refusals = retry_of(job, finished), self.elapsed(), 0
         whole, *parts = _offers(finished)
-        while (recorded := self._record(whole, retry)) is None:
-            refusals = refusals + 1 if self._can_be_read(finished) else 0
+        while (recorded := self._in_time(partial(self._record, whole, retry))) is None:
+            is_there = not self.stopping.is_set() and self._can_be_read(finished)
+            refusals = refusals + 1 if is_there else 0
             if refusals >= _REFUSALS:
                 tried = (self._record(part, retry) for part in parts)
                 recorded = next((answer for answer in tried if answer is not None), None)
@@ -158,6 +163,16 @@ class Conductor:
             else:
                 self.stopping.wait(self.patience.pause)
         return recorded
+
+    def _in_time(self, ask: Callable[[], bool | None]) -> bool | None:
+        """What a store says; ``None`` as well if it says nothing for so long when the scheduler is stopped."""
+        said = list[bool | None]()
+        thread = threading.Thread(target=lambda: said.append(ask()), name="outcome", daemon=True)
+        thread.start()
+        while thread.is_alive() and not self.stopping.is_set():
+            thread.join(_LOOK_SECONDS)
+        thread.join(self.patience.last)
+        return said[0] if said else None
 
     def _can_be_read(self, run: JobRun) -> bool:
         """Whether the store is there, so that it refuses what it does not take."""
@@ -247,11 +262,17 @@ class _Conducted:
         return replace(outcome.finished(self._run, now, status), error=reason)
 
     def _as_it_ended_itself(self, outcome: Outcome) -> tuple[RunStatus, str] | None:
-        """As what a run ended that nobody asked to: before its scheduler, which was suspended, looked at its lease."""
+        """As what a run ended that its scheduler did not ask to.
+
+        That one was suspended, and did not look at its lease in time. Or both were asked by someone else, who shuts
+        down their machine, for example; then the scheduler may hear of it a moment later.
+        """
         self._was_late |= self._is_late(self._by.elapsed())
-        if outcome.exit_code not in _BY_ITSELF or not (self._was_late or self._lease.is_lost):
+        if outcome.exit_code not in _BY_ITSELF:
             return None
-        return RunStatus.INTERRUPTED, "it was not told in time that its lease was renewed"
+        if self._was_late or self._lease.is_lost:
+            return RunStatus.INTERRUPTED, "it was not told in time that its lease was renewed"
+        return (RunStatus.INTERRUPTED, STOPPED) if self._by.stopping.wait(_STOPPED_TOGETHER_SECONDS) else None
 
     def _is_late(self, now: float) -> bool:
         return now - self._told >= self._by.lease.total_seconds() * ASK
@@ -314,14 +335,17 @@ def retry_of(job: JobDefinition, run: JobRun) -> Occasion | None:
 def _after_another(job: JobDefinition, run: JobRun, ended: datetime) -> Occasion | None:
     """When a run begins again that deleted nothing, because another process worked on its repository.
 
-    That is not another attempt. The longer it takes, the longer are the pauses.
+    That is not another attempt. The longer it takes, the longer are the pauses. It is too late for a run that has not
+    begun yet; what was asked for, lost, stopped or is tried again waits until its job is due again.
     """
-    first = run.occasion.due if run.occasion.by_hand else job.start_of(run.occasion.due)
+    occasion = run.occasion
+    waits = occasion.by_hand or occasion.begun or occasion.attempt > 1
+    first = occasion.due if occasion.by_hand else job.start_of(occasion.due)
     pause = max(job.lease, min((ended - first) / _LATER, LONGEST_WAIT))
-    most, again = job.settings.max_lateness, ended + pause
-    if again >= job.after(max(ended, run.occasion.due)).starts or (most is not None and again - first > most):
+    most, again = None if waits else job.settings.max_lateness, ended + pause
+    if again >= job.after(max(ended, occasion.due)).starts or (most is not None and again - first > most):
         return None
-    return replace(run.occasion, starts=again)
+    return replace(occasion, starts=again)
 
 
 def _is_refused(run: JobRun) -> bool:

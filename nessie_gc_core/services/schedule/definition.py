@@ -142,7 +142,7 @@ class JobDefinition:
     lease: timedelta
     """For how long a run has it, each time."""
     resumes: bool = False
-    """Whether its service is told if an earlier run for the same occasion has begun, and the file does not say it."""
+    """Whether its service is told to go on with what an earlier run has begun, if any: the file does not say it."""
 
     def after(self, instant: datetime) -> Occasion:
         """The first occasion that is due later than an instant."""

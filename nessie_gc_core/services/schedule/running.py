@@ -59,7 +59,8 @@ class LastSuccess(Protocol):
 def begun(job: JobDefinition, run: JobRun, leased: float, begin: Begin, succeeded: LastSuccess) -> Work:
     """A run of a job: of its service, or first of ``health`` if that decides and nobody asked for the run.
 
-    A service that refuses what an earlier run has begun is told to go on with it.
+    A service that refuses what an earlier run has begun is told to go on with it, if there is any: that may have been a
+    run of another occasion, or of no schedule.
 
     Args:
         job: the job.
@@ -69,7 +70,7 @@ def begun(job: JobDefinition, run: JobRun, leased: float, begin: Begin, succeede
         succeeded: knows when a job succeeded last; one that never did needs no commits to run.
     """
     trigger = job.trigger
-    more: dict[str, str | bool] = {RESUME: True} if job.resumes and run.occasion.begun else {}
+    more: dict[str, str | bool] = {RESUME: True} if job.resumes else {}
     if trigger is None or run.occasion.by_hand:
         return begin(job.service, leased, more)
     last = None if trigger.commits is None else succeeded(job.name)

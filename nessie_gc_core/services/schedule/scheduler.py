@@ -98,7 +98,7 @@ class Scheduler:
         Raises:
             StoreError: the store cannot be used; what runs goes on to its end.
         """
-        self.define()
+        self._begin()
         self._tend()
         with self._pool() as pool:
             outcomes = self._take_over_lost(pool)
@@ -121,7 +121,7 @@ class Scheduler:
         Raises:
             StoreError: the store cannot be used from the beginning.
         """
-        self.define()
+        self._begin()
         with self._pool() as pool:
             while not self.stopping.is_set():
                 try:
@@ -137,6 +137,11 @@ class Scheduler:
                 self._take_ended(pool)
             pool.join()
             self._take_ended(pool)
+
+    def _begin(self) -> None:
+        """Begins with the definition as it is now: what an earlier call did not come to is over."""
+        self._newer = self._away_at = None
+        self.define()
 
     @contextmanager
     def _pool(self) -> Iterator[Pool]:

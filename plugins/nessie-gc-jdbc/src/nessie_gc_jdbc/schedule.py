@@ -97,11 +97,16 @@ class JdbcScheduleStore(ScheduleStore):
 
     def _insert(self, connection: Connection, rows: list[dict[str, Any]]) -> None:
         """Adds jobs that are not there; one that was removed while it was paused comes back paused."""
-        if rows:
-            connection.execute(self.database.insert_new(jobs), rows)
+        if not rows:
+            return
+        connection.execute(self.database.insert_new(jobs), rows)
+        schedule = rows[0]["schedule"]
+        removed = select(jobs.c.job_key).where(*_below(jobs.c.job_key, schedule), jobs.c.removed == 1)
+        were_removed = set(connection.execute(removed).scalars())
         for row in rows:
-            was_removed = update(jobs).where(jobs.c.job_key == row["job_key"], jobs.c.removed == 1)
-            connection.execute(was_removed.values(**{**row, "paused": 1}))
+            if row["job_key"] in were_removed:
+                again = update(jobs).where(jobs.c.job_key == row["job_key"])
+                connection.execute(again.values(**{**row, "paused": 1}))
 
     def jobs(self, schedule: str) -> Iterator[ScheduledJob]:
         """All jobs, in pages."""

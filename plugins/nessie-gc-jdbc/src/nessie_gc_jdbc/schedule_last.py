@@ -20,7 +20,8 @@ def last_run_keys(*, above: bytes, upto: bytes) -> Select[Any]:
         above: only runs whose keys are greater; the later a run, the less is its key.
         upto: only those whose keys are not greater than this.
     """
-    return select(jobs.c.job_key, *(_last(status, above, upto).label(status.value) for status in _ENDS))
+    last = (_last(status, above, upto).label(status.value) for status in _ENDS)
+    return select(jobs.c.job_key, *last).where(jobs.c.removed == 0)
 
 
 def _last(status: RunStatus, above: bytes, upto: bytes) -> ScalarSelect[bytes]:

@@ -111,7 +111,7 @@ class Bench:
             store=self.store,
             runner=self.runner,
             clock=self.clock,
-            patience=Patience(stop=10, store=10, last=0.1, pause=0.01),
+            patience=Patience(stop=10, store=10, last=1, pause=0.01),
             listeners=Listeners([self]),
         )
 

@@ -85,6 +85,7 @@ NOON = MIDNIGHT + 12 * HOUR
         ({"every": "PT1H"}, Occasion(due=NOON, starts=NOON + 6 * HOUR, attempt=2, by_hand=True), NOON),
         ({"every": "PT1H"}, Occasion(due=NOON, starts=NOON, by_hand=True), None),
         ({"every": "PT1H"}, Occasion(due=NOON - HOUR, starts=NOON + 7 * HOUR), NOON),  # after the lease of another run
+        ({"every": "PT1H", "quiet": []}, Occasion(due=NOON, starts=NOON + 7 * HOUR + MINUTE, attempt=8), NOON),
     ],
 )
 def test_what_waits_with_good_reason_goes_on_waiting(

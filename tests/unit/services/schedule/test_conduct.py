@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from nessie_gc_core.errors import StoreError
-from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
 from nessie_gc_core.services.schedule.conduct import Patience
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.running import ProcessRunner
@@ -154,16 +154,16 @@ def test_a_sweep_that_came_to_its_end_is_not_tried_again(
     assert (attempt, attempt > 1) == (next_.attempt, next_.begun)
 
 
-def test_the_process_of_a_sweep_that_begins_again_is_told_to_resume(bench: Bench) -> None:
-    scheduler = bench.scheduler({"nightly": {"cron": "@daily", "service": "sweep", "retries": 1}})
+@pytest.mark.parametrize(("job", "more"), [({}, " --resume"), ({"options": {"resume": False}}, "")])
+def test_the_process_of_a_sweep_is_told_to_resume_unless_its_file_says_otherwise(
+    bench: Bench, job: dict[str, object], more: str
+) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily", "service": "sweep", **job}})
     scheduler.runner = ProcessRunner(Path("x.toml"), command=(sys.executable, "-c", SAYS_HOW_IT_WAS_CALLED))
     scheduler.define()
     bench.clock.pass_(days=1)
-    (first,) = scheduler.run_due()
-    bench.clock.pass_(minutes=5)
-    (second,) = scheduler.run_due()
-    called = "called: sweep --config x.toml --json"
-    assert [called, f"{called} --resume"] == [first.error, second.error]
+    (run,) = scheduler.run_due()
+    assert f"called: sweep --config x.toml --json{more}" == run.error
 
 
 def test_a_run_whose_repository_is_busy_waits_and_that_is_no_attempt(bench: Bench) -> None:
@@ -214,6 +214,43 @@ def test_a_run_whose_repository_is_busy_for_too_long_has_failed(bench: Bench, jo
     next_ = bench.job().next
     assert next_ is not None
     assert (1, False) == (next_.attempt, next_.due == run.occasion.due)
+
+
+@pytest.mark.parametrize(
+    "occasion",
+    [{"by_hand": True}, {"begun": True, "lost": 1}, {"attempt": 2, "begun": True}],
+    ids=["by hand", "lost", "tried again"],
+)
+def test_max_lateness_ends_no_run_that_is_busy_and_was_asked_for_lost_or_is_tried_again(
+    bench: Bench, occasion: dict[str, Any]
+) -> None:
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily", "max-lateness": "PT30S", "retries": 3}}, lease="PT1M")
+    scheduler.define()
+    bench.clock.pass_(hours=1)
+    next_ = Occasion(due=MIDNIGHT, starts=bench.clock(), **occasion)
+    assert bench.store.set_next("default", "nightly", seen=bench.job().next, then=next_)
+    bench.runner.outcomes["nightly"] = [BUSY]
+    (busy,) = scheduler.run_due()
+    again = bench.job().next
+    assert RunStatus.BUSY is busy.status
+    assert again is not None
+    bench.clock.now = again.starts
+    (run,) = scheduler.run_due()
+    assert (RunStatus.SUCCEEDED, replace(next_, starts=again.starts)) == (run.status, run.occasion)
+
+
+@pytest.mark.parametrize("exit_code", [143, -15, -9])
+def test_a_run_that_is_stopped_together_with_its_scheduler_begins_again(bench: Bench, exit_code: int) -> None:
+    bench.runner.outcomes["nightly"] = [Outcome(exit_code=exit_code)]
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    bench.runner.on_start = lambda: threading.Timer(0.1, scheduler.stopping.set).start()
+    scheduler.run_forever()
+    (stopped,) = bench.runs()
+    assert (RunStatus.INTERRUPTED, "the scheduler was stopped") == (stopped.status, stopped.error)
+    (run,) = bench.scheduler({"nightly": {"cron": "@daily"}}).run_due()
+    assert (RunStatus.SUCCEEDED, stopped.occasion.due) == (run.status, run.occasion.due)
 
 
 @pytest.mark.parametrize("exit_code", [143, -15, -9])
@@ -453,6 +490,30 @@ def test_a_scheduler_that_is_stopped_stops_its_runs_and_they_begin_again(bench: 
     assert (RunStatus.INTERRUPTED, "the scheduler was stopped") == (stopped.status, stopped.error)
     (run,) = bench.scheduler({"nightly": {"cron": "@daily"}}).run_due()
     assert (RunStatus.SUCCEEDED, stopped.occasion.due, 1) == (run.status, run.occasion.due, run.occasion.attempt)
+
+
+def test_a_scheduler_that_is_stopped_waits_for_no_store_that_hangs(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, asked = threading.Event(), threading.Event()
+
+    def hanging(*_: object, **__: object) -> None:
+        asked.set()
+        assert go_on.wait(60)
+        raise StoreError("the database is away")
+
+    monkeypatch.setattr(bench.store, "finish_run", hanging)
+    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
+    scheduler.define()
+    bench.clock.pass_(days=1)
+    thread = threading.Thread(target=scheduler.run_forever)
+    thread.start()
+    assert asked.wait(30)
+    scheduler.stopping.set()
+    thread.join(30)
+    assert not thread.is_alive()
+    go_on.set()
+    assert ["RUNNING"] == [run.status for run in bench.runs()]
 
 
 def test_a_scheduler_whose_store_goes_away_looks_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

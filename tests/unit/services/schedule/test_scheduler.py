@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from nessie_gc_core.errors import ConfigurationError, StoreError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.services.schedule.asking import pause, trigger
 from nessie_gc_core.services.schedule.conduct import MOST_LOST
+from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 from nessie_gc_core.services.schedule.pool import Pool
 
 from .conftest import FAILED, HOUR, MIDNIGHT, Bench, Clock
@@ -408,6 +410,31 @@ def test_a_job_that_is_triggered_runs_now_and_again_when_it_is_due(bench: Bench)
     assert [True] == [run.occasion.by_hand for run in scheduler.run_due()]
     bench.clock.pass_(minutes=30)
     assert [False] == [run.occasion.by_hand for run in scheduler.run_due()]
+
+
+def test_a_call_begins_with_its_definition_and_not_with_one_that_an_earlier_call_did_not_come_to(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler = bench.scheduler({"newest": {"cron": "@daily"}})
+    between = bench.scheduler({"between": {"cron": "@daily"}}).definition
+
+    def look() -> ScheduleDefinition:
+        scheduler.stopping.set()
+        return between
+
+    def away(*_: object) -> None:
+        raise StoreError("the database is away")
+
+    with monkeypatch.context() as patch:
+        scheduler.define()
+        patch.setattr(scheduler, "define", lambda: None)
+        patch.setattr(scheduler.source, "look", look)
+        patch.setattr(bench.store, "jobs", away)
+        scheduler.run_forever()
+    scheduler.stopping.clear()
+    threading.Timer(0.2, scheduler.stopping.set).start()
+    scheduler.run_forever()
+    assert ["newest"] == [job.name for job in bench.store.jobs("default")]
 
 
 # ---- clocks ---------------------------------------------------------------------------------------------
