@@ -19,6 +19,7 @@ from docs.pages import ROOT
 
 from nessie_gc_core.cli.main import cli
 from nessie_gc_core.services.schedule.conduct import Patience
+from nessie_gc_core.services.schedule.telling.listeners import LISTENERS_SECONDS
 
 KUBERNETES = ROOT / "examples" / "deployment" / "kubernetes"
 VARIANTS = ("base", "postgresql", "schedule", "schedule-once")
@@ -106,7 +107,7 @@ def test_the_first_run_deletes_nothing(name: str) -> None:
 
 
 def test_a_scheduler_has_time_to_end_its_runs(pod: Manifest) -> None:
-    assert pod["terminationGracePeriodSeconds"] > Patience().stop + Patience().last + 30
+    assert pod["terminationGracePeriodSeconds"] > Patience().stop + Patience().last + LISTENERS_SECONDS
 
 
 def test_one_scheduler_is_asked_for_its_metrics_where_it_serves_them() -> None:
