@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -52,6 +53,15 @@ def _run_with(site: Path, *arguments: str) -> str:
     done = subprocess.run(command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stdout + done.stderr
     return done.stdout
+
+
+SCHEDULES = [path for path in sorted(EXAMPLES.rglob("*.toml")) if "[schedule.jobs." in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=str(path.relative_to(EXAMPLES))) for path in SCHEDULES])
+def test_every_job_has_a_time_limit_because_one_that_hangs_would_hold_up_all_others(path: Path) -> None:
+    jobs = tomllib.loads(path.read_text(encoding="utf-8"))["schedule"]["jobs"]
+    assert [] == [name for name, job in jobs.items() if "time-limit" not in job]
 
 
 def test_the_example_configuration_has_only_options_that_exist() -> None:
