@@ -22,7 +22,7 @@ from nessie_gc_core.config.given import Given
 from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.config.lasting import why_store_is_lost
 from nessie_gc_core.config.settings import SETTINGS, PluginSettings
-from nessie_gc_core.config.specs import store_spec
+from nessie_gc_core.config.specs import shown_store, store_spec
 from nessie_gc_core.connectors import LiveSetStore, ScheduleStore, SupportsQuarantine
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.closing import Closing
@@ -50,6 +50,8 @@ class OpenedSchedule:
 
     definition: ScheduleDefinition
     store: ScheduleStore
+    place: str
+    """The store as messages name it, without secrets."""
 
     @property
     def name(self) -> str:
@@ -98,7 +100,7 @@ def open_schedule(given: Given, plugins: PluginRegistry) -> Iterator[OpenedSched
     registry = plugins.without(given.settings(PluginSettings).disable_plugin)
     spec = replace(store_spec(given, registry), kind="schedule-store")
     with registry.open(ScheduleStore, spec) as store:
-        yield OpenedSchedule(definition, store)
+        yield OpenedSchedule(definition, store, shown_store(spec))
 
 
 class Schedule(Closing):

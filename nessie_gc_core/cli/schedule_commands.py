@@ -18,7 +18,7 @@ from rich.text import Text as Cell
 from nessie_gc_core.cli.command import Call
 from nessie_gc_core.cli.output import print_json, say
 from nessie_gc_core.cli.schedule_file import watched_file
-from nessie_gc_core.cli.schedule_opened import open_schedule
+from nessie_gc_core.cli.schedule_opened import open_schedule, warn_if_no_scheduler_has_begun
 from nessie_gc_core.cli.schedule_told import runs_table, serving_page
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_time
 from nessie_gc_core.config.environment import variable_of
@@ -168,6 +168,7 @@ def trigger_(call: Call) -> int:
     names = call.texts("jobs")
     with open_schedule(call) as opened:
         opened.definition.check(names)
+        warn_if_no_scheduler_has_begun(opened)
         for name in names:
             trigger(opened.store, opened.definition, name, at=utc_now())
     return _said(call, names, "will start as soon as a scheduler sees it")
@@ -187,6 +188,7 @@ def _pause(call: Call, *, paused: bool, said: str) -> int:
     names = call.texts("jobs")
     with open_schedule(call) as opened:
         opened.definition.check(names)
+        warn_if_no_scheduler_has_begun(opened)
         for name in names:
             pause(opened.store, opened.definition, name, paused=paused, now=utc_now())
     return _said(call, names, said)

@@ -17,7 +17,7 @@ from nessie_gc_core.api.schedule import OpenedSchedule
 from nessie_gc_core.cli.command import Call
 from nessie_gc_core.cli.options import SHOWN_RUNS
 from nessie_gc_core.cli.output import print_json, print_json_stream, say
-from nessie_gc_core.cli.schedule_opened import open_schedule
+from nessie_gc_core.cli.schedule_opened import open_schedule, warn_if_no_scheduler_has_begun
 from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
 from nessie_gc_core.cli.stores import open_store
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
@@ -97,6 +97,8 @@ def history(call: Call) -> int:
             print_json_stream({"schedule": opened.name}, {"runs": map(plain_run, runs)})
             return 0
         found = list(runs)
+        if not found:
+            warn_if_no_scheduler_has_begun(opened)
     unknown = [name for name in call.texts("job") if name not in opened.definition.jobs]
     if found:
         print_table(runs_table(found, call.zone() or opened.definition.zone))

@@ -17,6 +17,7 @@ from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnect
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.locations import SCHEME_ALIASES
 from nessie_gc_core.model.options import ConnectorSpec, OptionValue
+from nessie_gc_core.model.urls import without_secrets
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry
 
 Options = dict[str, OptionValue]
@@ -190,6 +191,17 @@ def store_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
     if name == JDBC and "url" not in options:
         options["url"] = f"sqlite:///{_default_database()}"  # its tables are made on first use
     return _checked(ConnectorSpec(kind="live-set-store", name=name, options=options), connector)
+
+
+def shown_store(spec: ConnectorSpec) -> str:
+    """A store as messages name it: a database by its address, without anything that may be secret."""
+    url = spec.options.get("url")
+    if spec.name != JDBC or not isinstance(url, str):
+        return f"the store {spec.name!r}"
+    try:
+        return f"the database {without_secrets(url.strip())}"
+    except ValueError:
+        return "the database of `jdbc-url`"
 
 
 def _refuse_of_database(given: Given, name: str, rank: Rank) -> None:

@@ -50,6 +50,19 @@ def _from_query(prefix: str, head: str, rest: str) -> tuple[str, str | None, str
     return prefix, user_info, host
 
 
+def without_secrets(url: str) -> str:
+    """A URL that may be shown: no credentials and no parameters, of which any may be a secret.
+
+    Raises:
+        ValueError: it is unclear what is secret in it; the message is safe to show.
+    """
+    prefix, _, rest = split_credentials(url)
+    place = re.split(r"[?#;]", rest, maxsplit=1)[0]
+    if not prefix and "@" in place:
+        raise ValueError(TWO_READINGS)
+    return prefix + place
+
+
 def comparable(url: str) -> str:
     """One spelling of a server's URL: no credentials, query and fragment, one host name for this machine.
 

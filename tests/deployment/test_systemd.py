@@ -118,6 +118,12 @@ def test_the_scheduler_needs_no_extras_that_are_not_installed_for_the_service() 
     assert {"time-zone", "jobs"} == set(settings["schedule"])
 
 
+def test_commands_at_a_shell_use_the_database_of_the_scheduler() -> None:
+    settings = tomllib.loads((UNITS / "nessie-gc-schedule.toml").read_text(encoding="utf-8"))
+    state = f"/var/lib/{setting('StateDirectory', SCHEDULER)}"
+    assert f"sqlite:///{state}/live-sets.db" == settings["jdbc-url"]
+
+
 @pytest.mark.parametrize("name", ["nessie-gc.toml", "nessie-gc-schedule.toml"])
 def test_the_settings_and_the_variables_of_the_services_fit_together(name: str) -> None:
     lines = (UNITS / "nessie-gc.env").read_text(encoding="utf-8").splitlines()

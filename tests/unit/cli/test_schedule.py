@@ -110,6 +110,14 @@ def test_a_job_is_paused_resumed_and_triggered(run: Run) -> None:
     assert ["due", "due"] == [line.split()[-1] for line in run("schedule", "list").stdout.splitlines()[1:]]
 
 
+@pytest.mark.parametrize("command", [("trigger", "often"), ("pause", "often"), ("resume", "often"), ("history",)])
+def test_a_database_with_which_no_scheduler_has_begun_is_named(run: Run, command: tuple[str, ...]) -> None:
+    (said,) = run("schedule", *command).stderr.splitlines()
+    assert "no scheduler has begun with the database sqlite:///schedule.db yet" in said
+    run("schedule", "resume", "nightly")  # the store knows the jobs, as if a scheduler had begun
+    assert "" == run("schedule", *command).stderr
+
+
 @pytest.mark.parametrize("command", ["trigger", "pause", "resume"])
 def test_of_several_jobs_of_which_one_is_unknown_none_is_changed(run: Run, command: str) -> None:
     refused = run("schedule", command, "often", "weekly")

@@ -9,7 +9,7 @@ import pytest
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.given import Given
 from nessie_gc_core.config.settings import StoreSettings
-from nessie_gc_core.config.specs import store_spec
+from nessie_gc_core.config.specs import shown_store, store_spec
 from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.plugins import installed
@@ -110,3 +110,11 @@ def test_secrets_of_the_store_stay_out_of_sight() -> None:
         [StoreSettings], {"store_option": {"password": "hunter2"}}, file=ConfigFile(), environment={}
     ).settings(StoreSettings)
     assert "hunter2" not in repr(given)
+
+
+def test_s28_a_store_is_named_without_its_secrets() -> None:
+    known = chosen({"jdbc_url": "postgresql://me:secret@db/gc?password=secret"})
+    unclear = chosen({"jdbc_url": "postgresql://db:5432/gc?password=a@secret"})
+    memory = chosen({"store": "memory"})
+    expected = ["the database postgresql://db/gc", "the database of `jdbc-url`", "the store 'memory'"]
+    assert expected == [shown_store(spec) for spec in (known, unclear, memory)]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nessie_gc_core.model.urls import comparable, split_credentials
+from nessie_gc_core.model.urls import comparable, split_credentials, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,23 @@ def test_different_servers_stay_different() -> None:
         "http://128.0.0.1",
     ]
     assert len(urls) == len({comparable(url) for url in urls})
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sqlite:////var/lib/gc.db", "sqlite:////var/lib/gc.db"),
+        ("jdbc:sqlite:gc.db", "jdbc:sqlite:gc.db"),
+        ("jdbc:postgresql://me:secret@db:5432/gc?password=secret", "jdbc:postgresql://db:5432/gc"),
+        ("jdbc:mariadb://db/gc;password=secret", "jdbc:mariadb://db/gc"),
+    ],
+)
+def test_s28_a_url_is_shown_without_credentials_and_parameters(url: str, expected: str) -> None:
+    assert expected == without_secrets(url)
+
+
+@pytest.mark.parametrize("url", ["jdbc:postgresql:me:secret@db", "postgresql://me:12/ab@secret/gc"])
+def test_s28_a_url_in_which_it_is_unclear_what_is_secret_is_not_shown(url: str) -> None:
+    with pytest.raises(ValueError, match="ambiguous") as caught:
+        without_secrets(url)
+    assert "secret" not in str(caught.value)
