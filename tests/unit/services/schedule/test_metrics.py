@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model.policies import parse_duration
 from nessie_gc_core.model.schedule import RunStatus, ScheduledJob
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.telling.listeners import Listeners
@@ -206,3 +208,30 @@ def test_the_alarms_of_the_example_use_metrics_that_exist(bench: Bench) -> None:
     used = set(re.findall(r"\bnessie_gc_\w+", (EXAMPLES / "prometheus-alerts.yml").read_text(encoding="utf-8")))
     assert set() == used - known
     assert LAST in used
+
+
+def rules() -> dict[str, str]:
+    """The alarms of the example, by their names, with their expressions."""
+    text = (EXAMPLES / "prometheus-alerts.yml").read_text(encoding="utf-8")
+    found = re.findall(r"- alert: (\w+)\n +expr: (.+?)(?=\n +(?:for|annotations):)", text, re.DOTALL)
+    return {name: " ".join(expression.split()) for name, expression in found}
+
+
+@pytest.mark.parametrize("name", ["NessieGcJobFailed", "NessieGcJobDoesNotSucceed", "NessieGcJobDoesNotStart"])
+def test_an_alarm_about_jobs_fits_those_that_are_weekly_or_paused(name: str) -> None:
+    said = rules()[name]
+    assert "unless on (schedule, schedule_job) nessie_gc_job_paused == 1" in said
+    assert ("time()" in said) == ("job_next_start_timestamp_seconds" in said), "an age of a success fits one job only"
+
+
+def test_the_alarms_know_each_status_and_a_run_that_found_nothing_to_do_is_a_success() -> None:
+    said = [set(statuses.split("|")) for statuses in re.findall(r'status=~"([A-Z_|]+)"', " ".join(rules().values()))]
+    assert [{"SUCCEEDED", "NOT_DUE"}] * 2 == [statuses for statuses in said if "SUCCEEDED" in statuses]
+    assert set(RunStatus) - {RunStatus.RUNNING} == set().union(*said)
+
+
+def test_the_alarm_about_pushes_waits_longer_than_all_runs_of_the_example_take() -> None:
+    file = EXAMPLES / "deployment" / "kubernetes" / "schedule-once" / "nessie-gc.toml"
+    jobs = tomllib.loads(file.read_text(encoding="utf-8"))["schedule"]["jobs"].values()
+    (hours,) = re.findall(r"> (\d+) \* 3600$", rules()["NessieGcNotPushed"])
+    assert int(hours) * 3600 > sum(parse_duration(job["time-limit"]).total_seconds() for job in jobs)
