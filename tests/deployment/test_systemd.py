@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,19 @@ def test_that_check_finds_a_setting_that_does_not_exist(machine: Path) -> None:
     assert "Unknown key 'ProtectHomes'" in analyze(machine, "verify", unit.name)[1]
 
 
+def test_a_copy_of_the_scheduler_with_the_lines_of_the_page_shares_no_file_with_it(machine: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```ini\n([^`]*nessie-gc-writers[^`]*)```", page)
+    lines = {line.partition("=")[0]: line for line in block.splitlines()}
+    unit = (UNITS / SCHEDULER).read_text(encoding="utf-8").splitlines()
+    copied = [lines.get(line.partition("=")[0], line) for line in unit]
+    assert set(lines.values()) <= set(copied)
+    assert {"/opt/nessie-gc/bin/nessie-gc"} == _places(unit) & _places(copied)
+    copy = machine / "etc/systemd/system/nessie-gc-writers.service"
+    copy.write_text("\n".join(copied) + "\n", encoding="utf-8")
+    assert (0, "") == analyze(machine, "verify", copy.name)
+
+
 @pytest.mark.parametrize("unit", [SERVICE, SCHEDULER])
 def test_the_services_are_hardly_exposed(machine: Path, unit: str) -> None:
     code, said = analyze(machine, "security", "--offline=true", f"--threshold={10 * MOST_EXPOSURE}", unit)
@@ -162,6 +176,12 @@ def test_the_scheduler_and_its_runs_write_their_state_there_too(tmp_path: Path) 
         run_like_the_service(arguments, state, unit=SCHEDULER)
     assert not (tmp_path / "lake/wh/db/t/data/nobody-names-me.parquet").exists()
     assert ["live-sets.db"] == [path.name for path in state.iterdir()]
+
+
+def _places(unit: Sequence[str]) -> set[str]:
+    """The files and folders of ours that a unit names."""
+    lines = [line for line in unit if not line.startswith("#")]
+    return {word for line in lines for word in re.split(r"[=\s]", line) if "nessie-gc" in word}
 
 
 def collect(history_file: Path, state: Path) -> None:
