@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import wraps
 from itertools import pairwise
@@ -14,6 +14,7 @@ import pytest
 from nessie_gc_core.services.ending import Terminated
 
 ASKED = "asked"
+_TRIES = 5
 
 
 class Turns:
@@ -70,9 +71,19 @@ def deeds_of(scene: Callable[[Turns], object]) -> list[str]:
     for at, deed in enumerate(whole.log):
         if deed == ASKED:
             continue
-        ends = Turns(whole.log[:at].count(ASKED) - 1)
-        with suppress(Terminated):
-            scene(ends)
-        assert (done, []) == (ends.deeds, ends.late)
+        assert done in _ended_after(whole.log[:at].count(ASKED) - 1, scene)
         done.append(deed)
     return done
+
+
+def _ended_after(questions: int, scene: Callable[[Turns], object]) -> Iterator[list[str]]:
+    """What a scene does that ends after so many questions, and nothing late.
+
+    It may do one deed more or less from time to time: progress asks as well, and how often depends on threads.
+    """
+    for _ in range(_TRIES):
+        ends = Turns(questions)
+        with suppress(Terminated):
+            scene(ends)
+        assert [] == ends.late
+        yield ends.deeds

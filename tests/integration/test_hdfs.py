@@ -168,26 +168,25 @@ def test_a_table_that_spark_wrote_with_hadoops_own_client_is_collected(
 ) -> None:
     store = hdfs_stores().HdfsFiles(server)
     use_catalog(spark, own_nessie.uri, tmp_path, name="on_hdfs")
-    spark.conf.set("spark.sql.catalog.on_hdfs.warehouse", f"{server.uri}lake/spark")
+    spark.conf.set("spark.sql.catalog.on_hdfs.warehouse", f"{server.uri}spark/lake")
     spark.sql("CREATE NAMESPACE on_hdfs.hdfs")
     spark.sql("CREATE TABLE on_hdfs.hdfs.t (n INT, day STRING) USING iceberg PARTITIONED BY (day)")
     spark.sql("INSERT INTO on_hdfs.hdfs.t VALUES (1, 'a b%20c'), (2, 'ü')")
     spark.sql("INSERT OVERWRITE on_hdfs.hdfs.t VALUES (3, 'a b%20c')")
-    store.put("lake/spark/hdfs/orphan.parquet", b"elsewhere")
-    before = set(store.keys("lake/spark/"))
+    store.put("spark/lake/hdfs/orphan.parquet", b"elsewhere")
+    before = set(store.keys("spark/lake/"))
     (location,) = {key.partition("/data/")[0] for key in before if "/data/" in key}
     store.put(f"{location}/data/orphan.parquet", b"left over")
     monkeypatch.setenv("HADOOP_CONF_DIR", str(server.write_configuration(tmp_path / "conf")))
     monkeypatch.setenv("HADOOP_USER_NAME", server.user)
 
-    run = collect(
-        own_nessie.uri, engine="local", folder=tmp_path, more=["--allow", f"{server.uri}lake/", "--default-cutoff", "1"]
-    )
+    more = ["--allow", f"{server.uri}spark/", "--default-cutoff", "1"]
+    run = collect(own_nessie.uri, engine="local", folder=tmp_path, more=more)
 
-    left = set(store.keys("lake/spark/"))
+    left = set(store.keys("spark/lake/"))
     assert (0, []) == (run.exit_code, run.report["unknown"]), run.complaints
     assert f"{location}/data/orphan.parquet" not in left
-    assert "lake/spark/hdfs/orphan.parquet" in left
+    assert "spark/lake/hdfs/orphan.parquet" in left
     assert left < before  # what only the first insertion needed is gone as well
     assert [(3, "a b%20c")] == [tuple(row) for row in spark.sql("SELECT * FROM on_hdfs.hdfs.t").collect()]
     spark.sql("DROP TABLE on_hdfs.hdfs.t")
