@@ -16,7 +16,7 @@ import pytest
 from cli_runs import COLLECT, Run, one_line
 from nessie_gc_memory import MemoryLake
 
-ONCE = ("-r", "retries=0", "--read-timeout", "PT1S", "--connect-timeout", "PT1S")
+ONCE = ("-r", "retries=0", "-r", "reconnect_seconds=0", "--read-timeout", "PT1S", "--connect-timeout", "PT1S")
 
 
 class Answer(BaseHTTPRequestHandler):
