@@ -69,6 +69,7 @@ def lists(server: NessieServer, key: str) -> set[str]:
 
 
 @pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.thorough(engine="spark")
 def test_s25_a_staged_snapshot_survives_and_can_be_picked(
     spark: SparkSession, staging: NessieServer, tmp_path: Path, engine: str
 ) -> None:
