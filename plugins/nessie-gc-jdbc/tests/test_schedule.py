@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 from each_database import OnMariaDb, OnPostgres, OnSqlite
 from nessie_gc_jdbc import JdbcScheduleStore, limited
 from nessie_gc_jdbc.schedule_last import last_run_keys
-from nessie_gc_jdbc.tables import job_runs, jobs
+from nessie_gc_jdbc.tables import AFTER_ALL, job_runs, jobs, key_of
 from sqlalchemy import select, update
 
 from nessie_gc_core.errors import StoreError
-from nessie_gc_core.testing.schedule_samples import NOON, done, job, occasion, started
+from nessie_gc_core.model.schedule import RunStatus
+from nessie_gc_core.testing.schedule_samples import HOUR, NOON, done, job, occasion, run_of, started
 from nessie_gc_core.testing.schedule_store import ScheduleStoreContract
 
 DAY = NOON.date()
@@ -59,7 +61,7 @@ class _OnAServer(_JdbcContract):
 class TestSqlite(OnSqlite, _JdbcContract):
     def test_each_last_run_is_one_look_into_an_index(self, open_schedules):
         with open_schedules() as schedules:
-            plan = schedules.database.read(partial(plan_of, last_run_keys(above=b"a", upto=b"z")))
+            plan = schedules.database.read(partial(plan_of, last_run_keys(above=b"a", upto=b"z", by_rows=False)))
         look = "INDEX nessie_gc_job_runs_jobs (job_digest=? AND status=? AND run_key>? AND run_key<?)"
         assert {f"SEARCH nessie_gc_job_runs USING COVERING {look}"} == {step for step in plan if "job_runs" in step}
 
@@ -72,7 +74,24 @@ def plan_of(query, connection):
 
 @pytest.mark.server
 class TestPostgres(OnPostgres, _OnAServer):
-    pass
+    def test_each_last_run_is_one_look_into_an_index_though_one_job_has_all_runs(self, open_schedules, schedule):
+        with open_schedules() as schedules:
+            schedules.define_jobs(schedule, [job(), job("never run")])
+            for hours in range(40):
+                seen = next(each for each in schedules.jobs(schedule) if each.name == job().name)
+                run = replace(run_of(seen, started=NOON + hours * HOUR), status=RunStatus.SKIPPED)
+                assert schedules.start_run(schedule, run, then=occasion(hours + 1), lease=HOUR)
+            query = last_run_keys(above=key_of(schedule), upto=key_of(schedule) + AFTER_ALL, by_rows=True)
+
+            def explained(connection):
+                connection.exec_driver_sql("ANALYZE nessie_gc_job_runs")
+                connection.exec_driver_sql("SET LOCAL enable_seqscan = off")  # the table is small
+                sql = query.compile(connection)
+                return [row[0] for row in connection.exec_driver_sql(f"EXPLAIN {sql}", sql.params)]
+
+            looks = [line for line in schedules.database.write(explained) if "on nessie_gc_job_runs" in line]
+        assert 7 == len(looks)
+        assert all("using nessie_gc_job_runs_jobs" in line for line in looks), looks
 
 
 @pytest.mark.server

@@ -243,7 +243,8 @@ class JdbcScheduleStore(ScheduleStore):
     def last_runs(self, schedule: str, *, until: datetime) -> Iterator[JobRun]:
         """The keys of some jobs' last runs at a time, and then the runs."""
         above, last = key_of(schedule), key_of(schedule) + AFTER_ALL
-        query = last_run_keys(upto=last, above=time_key(schedule, until - _MICROSECOND))
+        by_rows = self.database.engine.dialect.name == "postgresql"
+        query = last_run_keys(upto=last, above=time_key(schedule, until - _MICROSECOND), by_rows=by_rows)
         found = self.database.pages(query, jobs.c.job_key, above=above, upto=last)
         for keys in batches(bytes(key) for row in found for key in tuple(row)[1:] if key is not None):
             for row in self.database.rows(select(*_WITHOUT_REPORT).where(job_runs.c.run_key.in_(keys))):
