@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError
@@ -147,7 +146,7 @@ class Conductor:
         """Records the outcome, and says whether it is; a store that is away is waited for."""
         retry, begun, refusals = retry_of(job, finished), self.elapsed(), 0
         whole, *parts = _offers(finished)
-        while (recorded := self._in_time(partial(self._record, whole, retry))) is None:
+        while (recorded := self._record(whole, retry)) is None:
             is_there = not self.stopping.is_set() and self._can_be_read(finished)
             refusals = refusals + 1 if is_there else 0
             if refusals >= _REFUSALS:
@@ -164,10 +163,10 @@ class Conductor:
                 self.stopping.wait(self.patience.pause)
         return recorded
 
-    def _in_time(self, ask: Callable[[], bool | None]) -> bool | None:
-        """What a store says; ``None`` as well if it says nothing for so long when the scheduler is stopped."""
+    def _record(self, offer: _Offer, retry: Occasion | None) -> bool | None:
+        """Whether the store has the outcome now; ``None`` if it does not say, or not in time when all is stopped."""
         said = list[bool | None]()
-        thread = threading.Thread(target=lambda: said.append(ask()), name="outcome", daemon=True)
+        thread = threading.Thread(target=lambda: said.append(self._offer(offer, retry)), name="outcome", daemon=True)
         thread.start()
         while thread.is_alive() and not self.stopping.is_set():
             thread.join(_LOOK_SECONDS)
@@ -182,8 +181,8 @@ class Conductor:
             log.debug("the store cannot be read: %s", one_line(error))
             return False
 
-    def _record(self, offer: _Offer, retry: Occasion | None) -> bool | None:
-        """Whether the store has the outcome now; ``None`` if it does not say."""
+    def _offer(self, offer: _Offer, retry: Occasion | None) -> bool | None:
+        """Whether the store takes the outcome; ``None`` if it does not say, however long that takes."""
         finished, tables = offer
         try:
             return self.store.finish_run(self.schedule, finished, retry=retry, tables=tables) or self._is_known(

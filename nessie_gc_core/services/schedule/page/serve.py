@@ -15,6 +15,7 @@ from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Elapsed, elapsed_seconds
 from nessie_gc_core.services.schedule.bounded_server import BoundedServer
 from nessie_gc_core.services.schedule.hosts import bracketed, is_address, name_in
+from nessie_gc_core.services.schedule.in_turn import InTurn
 
 log = logging.getLogger(__name__)
 
@@ -60,11 +61,9 @@ class PageServer:
         Raises:
             ConfigurationError: the port is taken, or the host has another name.
         """
-        self._make, self._elapsed = make, elapsed
+        self._page = InTurn(lambda: make().encode(), patience=_PATIENCE_SECONDS, kept=KEPT_SECONDS, elapsed=elapsed)
         own = [] if _is_loopback(host) else [socket.gethostname()]
         self._names = {name.lower() for name in (host, *names, *own, *_LOOPBACK)}
-        self._lock = threading.Lock()
-        self._page: tuple[float, bytes] | None = None
         try:
             self._server = BoundedServer(host, port, self._handler())
         except OSError as error:
@@ -91,27 +90,13 @@ class PageServer:
         if target.partition("?")[0] != "/":
             return HTTPStatus.NOT_FOUND, b"there is only one page, at /\n"
         try:
-            page = self._current()
+            page = self._page.get()
         except Exception as error:  # noqa: BLE001 - whatever it is, the scheduler goes on
             log.error("the page cannot be made: %s", one_line(error))
             page = None
         if page is None:
             return HTTPStatus.SERVICE_UNAVAILABLE, b"the page cannot be made; see the log of the scheduler\n"
         return HTTPStatus.OK, page
-
-    def _current(self) -> bytes | None:
-        """The page; ``None`` if the store does not answer for long."""
-        if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
-            return None
-        try:
-            begun = self._elapsed()
-            if self._page is None or begun >= self._page[0]:
-                page = self._make().encode()
-                took = self._elapsed() - begun
-                self._page = self._elapsed() + max(KEPT_SECONDS, took), page
-            return self._page[1]
-        finally:
-            self._lock.release()
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         outer = self

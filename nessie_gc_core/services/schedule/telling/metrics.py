@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from http.client import HTTPException
 from typing import TYPE_CHECKING
@@ -12,6 +10,7 @@ from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.schedule import JobRun, ScheduledJob
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
+from nessie_gc_core.services.schedule.in_turn import InTurn
 from nessie_gc_core.services.schedule.telling.webhook import check_address
 
 if TYPE_CHECKING:
@@ -60,9 +59,7 @@ class Metrics:
         self._schedule, self._store, self._clock = schedule, store, clock
         self._pushes_to: str | None = None
         self._server: MetricsServer | None = None
-        self._asking, self._elapsed = threading.Lock(), elapsed
-        self._found: tuple[float, Sequence[Metric]] = (-math.inf, ())
-        """Until when a request needs not ask the store again, and what another one found there."""
+        self._found = InTurn(self._known, patience=_PATIENCE_SECONDS, kept=0, elapsed=elapsed)
         self._counts, self._jobs = Counts(schedule), list[ScheduledJob]()
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -140,26 +137,6 @@ class Metrics:
         self._jobs = [*self._store.jobs(self._schedule)]
         return gauges_of(self._store, self._schedule, self._jobs, now=self._clock())
 
-    def _known_in_turn(self) -> Sequence[Metric]:
-        """The same for requests; empty if the store cannot be used.
-
-        One of them at a time asks, so that runs always find a connection of the store. Those that waited meanwhile take
-        what it found.
-        """
-        if not self._asking.acquire(timeout=_PATIENCE_SECONDS):
-            return ()
-        try:
-            begun = self._elapsed()
-            if begun >= self._found[0]:
-                known = self._known()
-                ended = self._elapsed()
-                self._found = ended + (ended - begun), known
-            return self._found[1]
-        except NessieGcError:
-            return ()
-        finally:
-            self._asking.release()
-
     # ---- as a collector of the library ------------------------------------------------------------------
     def describe(self) -> Iterable[Metric]:
         """Nothing: the library then does not ask the store when it begins."""
@@ -169,7 +146,10 @@ class Metrics:
         """What the store says and what was counted; if the store cannot be used, counts of the jobs known last."""
         from prometheus_client.core import GaugeMetricFamily
 
-        known = self._known_in_turn()
+        try:
+            known = self._found.get() or ()
+        except NessieGcError:
+            known = ()
         up = GaugeMetricFamily(
             "nessie_gc_schedule_store_up", "Whether the store of the schedule can be used.", labels=("schedule",)
         )
