@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import pytest
 import sqlalchemy
-from each_database import engine_of
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.tables import SCHEMA_VERSION, create_script, metadata
 from sqlalchemy.dialects.mysql.base import MySQLDialect
@@ -29,14 +28,6 @@ def open_store(url):
     yield make
     for store in stores:
         store.close()
-
-
-@pytest.fixture
-def engine(url, tmp_path):
-    (tmp_path / "new folder").mkdir(exist_ok=True)
-    engine = engine_of(url)
-    yield engine
-    engine.dispose()
 
 
 def used_once(store):

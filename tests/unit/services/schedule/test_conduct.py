@@ -240,20 +240,6 @@ def test_max_lateness_ends_no_run_that_is_busy_and_was_asked_for_lost_or_is_trie
 
 
 @pytest.mark.parametrize("exit_code", [143, -15, -9])
-def test_a_run_that_is_stopped_together_with_its_scheduler_begins_again(bench: Bench, exit_code: int) -> None:
-    bench.runner.outcomes["nightly"] = [Outcome(exit_code=exit_code)]
-    scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
-    scheduler.define()
-    bench.clock.pass_(days=1)
-    bench.runner.on_start = lambda: threading.Timer(0.1, scheduler.stopping.set).start()
-    scheduler.run_forever()
-    (stopped,) = bench.runs()
-    assert (RunStatus.INTERRUPTED, "the scheduler was stopped") == (stopped.status, stopped.error)
-    (run,) = bench.scheduler({"nightly": {"cron": "@daily"}}).run_due()
-    assert (RunStatus.SUCCEEDED, stopped.occasion.due) == (run.status, run.occasion.due)
-
-
-@pytest.mark.parametrize("exit_code", [143, -15, -9])
 def test_a_run_that_ended_itself_because_of_its_lease_was_interrupted_and_begins_again(
     bench: Bench, exit_code: int
 ) -> None:
@@ -479,12 +465,15 @@ def test_an_outcome_that_is_not_recorded_is_not_told(bench: Bench, monkeypatch: 
     assert bench.told.empty()
 
 
-def test_a_scheduler_that_is_stopped_stops_its_runs_and_they_begin_again(bench: Bench) -> None:
-    bench.runner.outcomes["nightly"] = [None]
+@pytest.mark.parametrize("ended", [None, 143, -15, -9], ids=["by the scheduler", "itself", "by a signal", "killed"])
+def test_runs_that_are_stopped_by_their_scheduler_or_a_moment_before_it_begin_again(
+    bench: Bench, ended: int | None
+) -> None:
+    bench.runner.outcomes["nightly"] = [None if ended is None else Outcome(exit_code=ended)]
     scheduler = bench.scheduler({"nightly": {"cron": "@daily"}})
     scheduler.define()
     bench.clock.pass_(days=1)
-    bench.runner.on_start = lambda: threading.Timer(0.05, scheduler.stopping.set).start()
+    bench.runner.on_start = lambda: threading.Timer(0.1, scheduler.stopping.set).start()
     scheduler.run_forever()
     (stopped,) = bench.runs()
     assert (RunStatus.INTERRUPTED, "the scheduler was stopped") == (stopped.status, stopped.error)
