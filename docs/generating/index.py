@@ -24,7 +24,7 @@ _PAGES = (
 _INTRO = """# Reference
 
 These pages are generated from the code, and a test fails if they differ.
-The [API pages](../api/README.md) of the site have the same docstrings, with links between types. S1 to S28 are the
+The [API pages](../api/README.md) of the site have the same docstrings, with links between types. S1 to S35 are the
 [safety rules](../explanation/safety.md). The [glossary](../glossary.md) explains the terms.
 
 """
