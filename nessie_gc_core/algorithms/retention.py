@@ -9,12 +9,15 @@ The rules are those of the specification ("Snapshot Retention Policy", appendix 
 3. Each branch keeps its newest ancestors: at least its minimum number, and those that are young enough. The first
    one that is neither ends the walk.
 4. A snapshot that is not an ancestor of any ref stays as long as it is young enough for the table.
+
+One rule is our own: the newest position of each streaming writer on a branch stays, and the snapshots from the head of
+the branch to it, because the writer walks through them (:mod:`nessie_gc_core.model.stream_positions`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from nessie_gc_core.errors import ConfigurationError, SafetyError
@@ -45,6 +48,8 @@ class Retention:
     """This many snapshots of each branch stay, whatever their age; ``None``: what the table's properties say."""
     max_ref_age: timedelta | None = None
     """Branches and tags that are older than this are removed; ``None``: what the table's properties say."""
+    max_position_age: timedelta | None = None
+    """Positions of streaming writers that are older than this may be removed; ``None``: none of them."""
     snapshot_ids: frozenset[int] = frozenset()
     """These snapshots are removed too, whatever their age."""
 
@@ -68,6 +73,7 @@ def expired(table: TableMetadata, retention: Retention, now: datetime) -> Remova
         names = ", ".join(sorted(name for name, ref in refs.items() if ref.snapshot_id == asked))
         raise SafetyError(f"snapshot {asked} of {table.content_key} cannot expire: {names} still references it")
     kept = held | rules.kept_by_branches(refs) | rules.unreferenced_and_young(refs)
+    kept |= rules.kept_for_positions(refs)
     kept -= retention.snapshot_ids
     removal = Removal(
         snapshot_ids=frozenset(snapshot.snapshot_id for snapshot in table.snapshots) - kept,
@@ -76,6 +82,21 @@ def expired(table: TableMetadata, retention: Retention, now: datetime) -> Remova
     return Removal(
         snapshot_ids=removal.snapshot_ids, refs=removal.refs, metadata_files=_falling_out(table) if removal else ()
     )
+
+
+def kept_for_positions(table: TableMetadata, retention: Retention, removal: Removal, now: datetime) -> int:
+    """How many snapshots more would be removed if no position of a streaming writer stayed.
+
+    Args:
+        table: the table.
+        retention: as for :func:`expired`.
+        removal: what :func:`expired` says.
+        now: the time from which ages count, UTC.
+    """
+    if not any(snapshot.positions for snapshot in table.snapshots):
+        return 0
+    without = expired(table, replace(retention, max_position_age=timedelta(0)), now)
+    return len(without.snapshot_ids - removal.snapshot_ids)
 
 
 class _Rules:
@@ -89,6 +110,8 @@ class _Rules:
         self._keep = _property(table, MIN_SNAPSHOTS_TO_KEEP) if retention.retain_last is None else retention.retain_last
         ref_age = retention.max_ref_age
         self._ref_age = _property(table, MAX_REF_AGE) if ref_age is None else ref_age // _MILLISECOND
+        position_age = retention.max_position_age
+        self._positions_since = None if position_age is None else now - position_age // _MILLISECOND
 
     def keeps_ref(self, name: str, ref: SnapshotRef) -> bool:
         """Whether a branch or tag stays."""
@@ -109,6 +132,22 @@ class _Rules:
             if number >= (self._keep if least is None else least) and snapshot.timestamp_ms < older_than:
                 return
             yield snapshot.snapshot_id
+
+    def kept_for_positions(self, refs: Mapping[str, SnapshotRef]) -> set[int]:
+        """The snapshots through which streaming writers find their positions."""
+        branches = (ref for ref in refs.values() if ref.type is RefType.BRANCH)
+        return {id_ for ref in branches for id_ in self._up_to_positions(ref)}
+
+    def _up_to_positions(self, ref: SnapshotRef) -> Iterator[int]:
+        """From the head of a branch to the last of the newest positions that stay."""
+        known, since = set[str](), self._positions_since
+        passed: list[int] = []
+        for snapshot in ancestors(self._snapshots, ref.snapshot_id):
+            passed.append(snapshot.snapshot_id)
+            if snapshot.positions - known and (since is None or snapshot.timestamp_ms >= since):
+                yield from passed
+                passed.clear()
+            known |= snapshot.positions
 
     def unreferenced_and_young(self, refs: Mapping[str, SnapshotRef]) -> set[int]:
         """Snapshots that no ref leads to and that are not old enough to be removed."""

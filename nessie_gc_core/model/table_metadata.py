@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.file_counts import removed_bytes
+from nessie_gc_core.model.stream_positions import positions
 
 MAIN = "main"
 """The branch that every table has; it never expires."""
@@ -41,6 +42,8 @@ class Snapshot:
     """The service of Nessie GC that made it, by its summary; ``None``: someone else did."""
     removed_bytes: int | None = None
     """Size of the files that it took out in bytes, by its summary; ``None``: not known."""
+    positions: frozenset[str] = frozenset()
+    """The streaming writers whose position its summary has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +258,7 @@ def _snapshot(fields: Mapping[str, Any]) -> Snapshot:
         schema_id=None if schema is None else int(schema),
         service=summary.get(SERVICE),
         removed_bytes=removed_bytes(summary),
+        positions=positions(summary),
     )
 
 

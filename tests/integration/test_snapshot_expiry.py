@@ -625,3 +625,83 @@ def test_metadata_that_contradicts_itself_is_left_alone_with_the_reason(lake: Ex
     (left,) = report.tables
     assert (Committed.LEFT_ALONE, before) == (left.outcome, lake.files())
     assert "but main is at" in str(left.reason)
+
+
+# ---- what dry run and real run say --------------------------------------------------------------------
+def expired_in_both_runs(lake: ExpiryLake, **parameters: object) -> list[tuple[object, ...]]:
+    """What a dry run and the real run after it say of each table; asserts that they say the same."""
+    dry, real = (lake.expire(dry_run=dry_run, **parameters) for dry_run in (True, False))
+    said = [
+        [(each.table, each.outcome, each.expired, tuple(each.refs), each.files.files) for each in report.tables]
+        for report in (dry, real)
+    ]
+    assert said[0] == said[1]
+    assert dry.kept_for_positions == real.kept_for_positions
+    assert dry.exit_code == real.exit_code
+    return said[1]
+
+
+def test_s21_a_tag_whose_snapshot_is_not_listed_goes_as_the_dry_run_says(lake: ExpiryLake) -> None:
+    rewrite(lake.table(), lambda metadata: metadata["refs"].update(old={"snapshot-id": 42, "type": "tag"}))
+
+    ((_, outcome, _, refs, files),) = expired_in_both_runs(lake)
+
+    assert (Committed.EXPIRED, ("old",), ["main"]) == (outcome, refs, list(lake.load().metadata.refs))
+    assert files
+    assert lake.needed() == lake.files()
+
+
+def test_s21_refs_that_pyiceberg_cannot_remove_are_promised_by_no_run(lake: ExpiryLake) -> None:
+    table = lake.table(overwrites=0)
+    rewrite(table, lambda metadata: metadata.update(refs={"old": {"snapshot-id": 42, "type": "tag"}}))
+    ((_, outcome, _, refs, _),) = expired_in_both_runs(lake)
+    assert (Committed.LEFT_ALONE, (), ["old"]) == (outcome, refs, list(lake.load().metadata.refs))
+
+
+def test_s21_a_table_that_pyiceberg_cannot_load_is_promised_by_no_run(lake: ExpiryLake) -> None:
+    rewrite(lake.table(), lambda metadata: metadata.pop("last-column-id"))
+    before = lake.files()
+
+    ((_, outcome, _, _, _),) = expired_in_both_runs(lake)
+    (table,) = lake.expire(dry_run=True).tables
+
+    assert (Committed.LEFT_ALONE, before) == (outcome, lake.files())
+    assert "PyIceberg, which makes the commit, cannot load its metadata" in str(table.reason)
+    assert "last-column-id" in str(table.reason)
+
+
+MARKS = {
+    "flink": {"flink.job-id": "j", "flink.operator-id": "o", "flink.max-committed-checkpoint-id": "7"},
+    "connect": {"kafka.connect.offsets.control.sink": '{"0":42}'},
+    "spark": {"spark.sql.streaming.queryId": "q", "spark.sql.streaming.epochId": "9"},
+}
+
+
+@pytest.mark.parametrize("writer", MARKS)
+def test_positions_of_streaming_writers_stay_until_they_are_given_up(lake: ExpiryLake, writer: str) -> None:
+    table = lake.table(overwrites=1)
+    table.append(ROWS, snapshot_properties=MARKS[writer])
+    marked = lake.snapshots()[-1]
+    table.append(ROWS)
+    table.append(ROWS)
+    listed = lake.snapshots()
+
+    ((_, outcome, expired, _, _),) = expired_in_both_runs(lake)
+    assert (Committed.EXPIRED, 1, listed[1:]) == (outcome, expired, lake.snapshots())
+
+    report = lake.expire()
+    assert {"db.t": 2} == report.kept_for_positions
+    assert "kept for streaming writers: 2 snapshots of 1 table (db.t); `--max-position-age`" in str(report)
+
+    expired_in_both_runs(lake, max_position_age=timedelta(0))
+    assert marked not in lake.snapshots()
+    assert [lake.load().metadata.current_snapshot_id] == lake.snapshots()
+
+
+def test_tables_have_rules_of_their_own_for_positions(lake: ExpiryLake) -> None:
+    for name in ("db.t", "db.u"):
+        table = lake.table(name, overwrites=0)
+        table.append(ROWS, snapshot_properties=MARKS["flink"])
+        table.append(ROWS)
+    lake.expire(retention=["db[.]u=max-position-age PT0S"])
+    assert [2, 1] == [len(lake.snapshots(name)) for name in ("db.t", "db.u")]

@@ -15,7 +15,6 @@ from uuid import UUID
 
 from nessie_gc_core.algorithms.expand import named_by, to_open
 from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
-from nessie_gc_core.algorithms.retention import expired
 from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import SupportsTableMetadata
@@ -168,7 +167,7 @@ class BranchPlan:
         """
         lasting = {name: replace(ref, max_ref_age_ms=None) for name, ref in table.refs.items()}
         retention = replace(self._rules.of(table), max_ref_age=timedelta.max)
-        going = expired(replace(table, refs=lasting), retention, self._rules.now).snapshot_ids
+        going = self._rules.expired(replace(table, refs=lasting), retention).snapshot_ids
         if None in needed or version.snapshot_id is None:
             return frozenset()
         for asked in sorted(retention.snapshot_ids.intersection(needed)):

@@ -135,6 +135,7 @@ class BranchExpiry:
             tables=sorted(tables, key=lambda each: (each.reference or "", each.table)),
             looked_at=self._looked_at,
             files_by_kind={},
+            kept_for_positions=self._rules.kept_for_positions,
             files_stay=True,
             collection=run.report,
         )

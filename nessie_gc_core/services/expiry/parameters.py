@@ -36,7 +36,7 @@ from nessie_gc_core.services.parameters import (
 
 EXPIRY = "Snapshots"
 HISTORY = "Repositories with a history"
-_WORDS = ("older-than", "retain-last", "max-ref-age")
+_WORDS = ("older-than", "retain-last", "max-ref-age", "max-position-age")
 
 
 @options
@@ -62,6 +62,13 @@ class ExpireSnapshotsParameters(DeletionParameters):
         minimum=0,
         help="Expire Iceberg tags and branches older than this; main never expires (default: each table's properties).",
     )
+    max_position_age: timedelta | None = option(
+        None,
+        section=EXPIRY,
+        minimum=0,
+        help="Expire positions of streaming writers (Flink, Kafka Connect, Spark) older than this; PT0S keeps none "
+        "(default: each writer's newest position stays, with the snapshots up to it).",
+    )
     snapshot_ids: Sequence[str] = option(
         (), section=EXPIRY, metavar="ID", help="Also expire this snapshot, whatever its age; may be repeated."
     )
@@ -71,7 +78,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
         metavar="PATTERN=WORDS",
         whole=True,
         help="Override these for tables that match, such as 'sales[.].*=older-than P30D retain-last 5 max-ref-age "
-        "P90D'.",
+        "P90D max-position-age P30D'.",
     )
     include: Sequence[str] = include_option()
     exclude: Sequence[str] = exclude_option()
@@ -134,6 +141,7 @@ class ExpireSnapshotsParameters(DeletionParameters):
             older_than=None if self.older_than is None else time_before(self.older_than, now, "older_than"),
             retain_last=self.retain_last,
             max_ref_age=self.max_ref_age,
+            max_position_age=self.max_position_age,
             snapshot_ids=frozenset(map(_snapshot_id, self.snapshot_ids)),
         )
         return Retentions(overall, [_by_pattern(text, overall, now) for text in self.retention])
@@ -211,20 +219,23 @@ def _by_pattern(text: str, overall: Retention, now: datetime) -> tuple[TablePatt
         raise ConfigurationError(
             f"`retention` {text!r} is not of the form PATTERN=WORD VALUE ..., with the words {', '.join(_WORDS)}"
         )
-    older_than, retain_last, max_ref_age = (pairs.get(word) for word in _WORDS)
+    older_than, retain_last, max_ref_age, max_position_age = (pairs.get(word) for word in _WORDS)
     retention = Retention(
         older_than=overall.older_than if older_than is None else time_before(older_than, now, "older_than"),
         retain_last=overall.retain_last if retain_last is None else _positive(retain_last, text),
-        max_ref_age=overall.max_ref_age if max_ref_age is None else _age(max_ref_age, text),
+        max_ref_age=overall.max_ref_age if max_ref_age is None else _age("max-ref-age", max_ref_age, text),
+        max_position_age=(
+            overall.max_position_age if max_position_age is None else _age("max-position-age", max_position_age, text)
+        ),
         snapshot_ids=overall.snapshot_ids,
     )
     return TablePatterns(include=compiled("retention", [pattern.strip()])), retention
 
 
-def _age(text: str, whole: str) -> timedelta:
+def _age(word: str, text: str, whole: str) -> timedelta:
     age = parse_duration(text)
     if age < timedelta(0):
-        raise ConfigurationError(f"`retention` {whole!r}: max-ref-age {text!r} is negative")
+        raise ConfigurationError(f"`retention` {whole!r}: {word} {text!r} is negative")
     return age
 
 

@@ -84,6 +84,8 @@ class ExpiryReport(ShownAsText):
     """How many tables were meant and could be read."""
     files_by_kind: Mapping[str, Tally]
     """The files that were deleted, or would be, by what they are, such as ``DATA`` or ``MANIFEST``."""
+    kept_for_positions: Mapping[str, int] = field(default_factory=dict)
+    """Tables with the number of snapshots that stay only because a streaming writer looks for its position in them."""
     files_stay: bool = False
     """Whether this deletes no file, as in repositories with a history: ``gc`` sweeps what no live commit needs."""
     collection: GcReport
@@ -117,6 +119,7 @@ class ExpiryReport(ShownAsText):
             "snapshots": self.snapshots,
             "looked_at": self.looked_at,
             "files_stay": self.files_stay,
+            "kept_for_positions": dict(sorted(self.kept_for_positions.items())),
             "files_by_kind": {kind: tally.to_dict() for kind, tally in self.files_by_kind.items()},
             "tables": [table.to_dict() for table in self.tables],
             "collection": self.collection.to_dict(),
@@ -131,7 +134,18 @@ class ExpiryReport(ShownAsText):
         lines.extend(f"  {table}" for table in self.tables[:_SHOWN])
         if len(self.tables) > _SHOWN:
             lines.append(f"  and {len(self.tables) - _SHOWN:,} more tables; --json has them all")
+        if self.kept_for_positions:
+            lines.append(self._kept_for_positions())
         if self.files_stay:
             lines.append("no files are deleted here: 'gc' deletes files that no live commit needs")
         lines.extend(f"{kind.lower().replace('_', ' ')}: {tally}" for kind, tally in self.files_by_kind.items())
         return "\n".join(lines)
+
+    def _kept_for_positions(self) -> str:
+        tables = sorted(self.kept_for_positions)
+        kept = plural(sum(self.kept_for_positions.values()), "snapshot")
+        named = ", ".join(tables[:3]) + (", ..." if len(tables) > 3 else "")
+        return (
+            f"kept for streaming writers: {kept} of {plural(len(tables), 'table')} ({named}); "
+            "`--max-position-age` limits their age"
+        )

@@ -17,7 +17,6 @@ from typing import ClassVar
 
 from nessie_gc_core.algorithms.assets import TableIndex
 from nessie_gc_core.algorithms.guard import spare
-from nessie_gc_core.algorithms.retention import expired
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.connectors import Service, SupportsMetadataCommits, SupportsSnapshotExpiry
 from nessie_gc_core.dataset import Dataset
@@ -123,7 +122,7 @@ class _Decision:
         removal, reason = Removal(), None if table.manager is None else f"it is collected by {table.manager}"
         if reason is None:
             try:
-                removal = expired(table, retention, self._rules.now)
+                removal = self._rules.expired(table, retention)
                 if self._repository is not None:
                     removal = self._repository.with_unused(table, removal)
             except NessieGcError as error:
@@ -175,6 +174,7 @@ class _Expiry(Purpose):
             tables=self._tables(),
             looked_at=len(self._decision.looked_at),
             files_by_kind=self._freed.by_kind(),
+            kept_for_positions=self._rules.kept_for_positions,
             collection=run.report,
         )
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nessie_gc_core.algorithms.retention import Retention, expired
+from nessie_gc_core.algorithms.retention import Retention, expired, kept_for_positions
 from nessie_gc_core.errors import ConfigurationError, SafetyError
 from nessie_gc_core.model import RefType, Removal, Snapshot, SnapshotRef, TableMetadata
 
@@ -258,3 +258,50 @@ def ancestors(found: TableMetadata, ref: SnapshotRef) -> list[int]:
 def without(found: TableMetadata, removal: Removal) -> TableMetadata:
     snapshots = tuple(each for each in found.snapshots if each.snapshot_id not in removal.snapshot_ids)
     return replace(found, snapshots=snapshots, refs={n: r for n, r in found.refs.items() if n not in removal.refs})
+
+
+# ---- streaming writers --------------------------------------------------------------------------------
+def with_positions(snapshots: list[Snapshot], **writers: int) -> list[Snapshot]:
+    """The same, and each of the writers left its position in one of them, by its id."""
+    found = {id_: frozenset(name for name, at in writers.items() if at == id_) for id_ in writers.values()}
+    return [replace(each, positions=found.get(each.snapshot_id, frozenset())) for each in snapshots]
+
+
+def test_the_newest_position_of_each_writer_stays_with_the_snapshots_through_which_it_is_found() -> None:
+    snapshots = with_positions(line(6), flink=3, connect=5)
+    assert {1, 2} == gone(expired(table(snapshots), ALL_OLD, NOW))
+
+
+def test_an_older_position_of_the_same_writer_goes() -> None:
+    snapshots = [replace(each, positions=frozenset({"flink"})) for each in line(4)]
+    assert {1, 2, 3} == gone(expired(table(snapshots), ALL_OLD, NOW))
+
+
+def test_a_position_is_looked_for_on_every_branch() -> None:
+    snapshots = with_positions([*line(4), snapshot(5, days=3, parent=2)], spark=2)
+    refs = {"main": branch(4), "audit": branch(5)}
+    assert {1} == gone(expired(table(snapshots, refs), ALL_OLD, NOW))
+
+
+def test_a_position_that_no_writer_finds_from_the_head_of_a_branch_goes() -> None:
+    snapshots = with_positions([*line(2), snapshot(4, days=0.5, parent=3)], flink=1)
+    assert {1, 2} == gone(expired(table(snapshots), ALL_OLD, NOW))
+
+
+def test_positions_expire_by_their_age_where_that_is_asked_for() -> None:
+    snapshots = with_positions(line(6), old=2, young=5)
+    aged = replace(ALL_OLD, max_position_age=timedelta(days=3))
+    assert {1, 2, 3, 4} == gone(expired(table(snapshots), aged, NOW))
+    assert {1, 2, 3, 4, 5} == gone(expired(table(snapshots), replace(ALL_OLD, max_position_age=timedelta(0)), NOW))
+
+
+def test_a_snapshot_that_is_asked_for_goes_whatever_position_it_has() -> None:
+    snapshots = with_positions(line(3), flink=1)
+    asked = replace(ALL_OLD, snapshot_ids=frozenset({1}))
+    assert {1} == gone(expired(table(snapshots), asked, NOW))
+
+
+def test_what_stays_only_for_positions_is_counted() -> None:
+    streamed, plain = table(with_positions(line(6), flink=3)), table(line(6))
+    assert 3 == kept_for_positions(streamed, ALL_OLD, expired(streamed, ALL_OLD, NOW), NOW)
+    assert 0 == kept_for_positions(plain, ALL_OLD, expired(plain, ALL_OLD, NOW), NOW)

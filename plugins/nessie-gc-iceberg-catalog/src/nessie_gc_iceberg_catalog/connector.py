@@ -179,7 +179,7 @@ class IcebergCatalogConnector(RepositoryConnector):
             raise UnreadableFileError(source, one_line(error)) from error
         if text is not None:
             table = table_metadata(text, source, reference, self._selection)
-            yield replace(table, unwritable=why_unwritable(self._address.type, table))
+            yield replace(table, unwritable=why_unwritable(self._address.type, table, text))
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """The table as its catalog has it now."""

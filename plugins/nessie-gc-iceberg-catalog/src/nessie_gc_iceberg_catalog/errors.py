@@ -98,7 +98,7 @@ class Redactor:
 def translated(error: Exception, what: str, redact: Redactor) -> NessieGcError:
     """The error as a :class:`NessieGcError`; the message says what failed and why."""
     names, what = _names(error), redact(what)
-    reason = redact(_without_values(error)) or type(error).__name__
+    reason = redact(without_values(error)) or type(error).__name__
     if names & _DENIED or _DENIED_TEXT.search(reason):
         return AccessDeniedError(f"{what}: access denied ({reason}); correct the catalog's credentials")
     if is_busy(error):
@@ -135,7 +135,7 @@ def _names(error: BaseException | None) -> set[str]:
     return {class_.__name__ for class_ in type(error).__mro__}
 
 
-def _without_values(error: Exception) -> str:
+def without_values(error: Exception) -> str:
     """What an error says; of an answer that cannot be read, without what it holds, which may be credentials."""
     problems = getattr(error, "errors", None)
     if type(error).__name__ != "ValidationError" or not callable(problems):

@@ -98,18 +98,24 @@ def _updates(table: Table, removal: Removal, portion: int, *, by_server: bool) -
     """What is removed, in the order in which PyIceberg can do it.
 
     PyIceberg itself would leave statistics by partition behind, and fails where a snapshot has two files of statistics.
-    It cannot take out a branch or tag whose snapshot is not listed: where it makes the commit, such a ref stays.
+    Where it makes the commit, it cannot take out a branch or tag whose snapshot is not listed: such a ref is first set
+    to one that is.
     """
     from pyiceberg.table.update import (
         RemovePartitionStatisticsUpdate,
         RemoveSnapshotRefUpdate,
         RemoveStatisticsUpdate,
+        SetSnapshotRefUpdate,
     )
 
     metadata, gone = table.metadata, removal.snapshot_ids
     listed = {snapshot.snapshot_id for snapshot in metadata.snapshots}
-    refs = [name for name in sorted(removal.refs) if by_server or metadata.refs[name].snapshot_id in listed]
-    yield from (RemoveSnapshotRefUpdate.model_validate({"ref-name": name}) for name in refs)
+    for name in sorted(removal.refs):
+        ref = metadata.refs[name]
+        if not by_server and ref.snapshot_id not in listed:
+            moved = {"ref-name": name, "type": ref.snapshot_ref_type, "snapshot-id": min(listed)}
+            yield SetSnapshotRefUpdate.model_validate(moved)
+        yield RemoveSnapshotRefUpdate.model_validate({"ref-name": name})
     with_statistics = {file.snapshot_id for file in metadata.statistics} & gone
     yield from (RemoveStatisticsUpdate.model_validate({"snapshot-id": id_}) for id_ in sorted(with_statistics))
     by_partition = {file.snapshot_id for file in metadata.partition_statistics} & gone
