@@ -12,11 +12,14 @@ from typing import Any, Protocol
 from nessie_gc_core.model.report_format import KEY, with_format
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import json_text, shown
+from nessie_gc_core.services.schedule.report_parts import inside, number, text
 
 MOST_NUMBERS = 500
 """Numbers of a report that are kept beside it."""
 WITH_OUTCOMES = ("collection", "outcomes", "done")
 """Objects of reports in which there are outcomes of files; ``done`` is that of a run that failed."""
+_WRONG = ("unknown", "unreadable", "failed")
+"""What went wrong, in reports of all services."""
 _LEFT_OUT = "left_out"
 """What a report is instead that a store does not take."""
 _NAME = re.compile(r"[a-z_]+(\.[a-z_]+)*")
@@ -67,16 +70,12 @@ class Outcome:
         return body_of(self.report)
 
     def _why(self, body: Mapping[str, Any]) -> str:
-        if isinstance(body.get("error"), str):
-            return shown(" ".join(body["error"].split()))
-        if self.error:
-            return shown(" ".join(self.error.split()))
-        parts = [f"{len(body[name]):,} {name}" for name in ("unknown", "unreadable") if body.get(name)]
-        failed = body.get("failed")
-        count = failed.get("files") if isinstance(failed, dict) else failed
-        parts += [f"{count:,} failed"] if isinstance(count, int) and count else []
-        said = ", ".join(parts) or ("see its report" if body else "see its log")
-        return f"exit code {self.exit_code}: {said}"
+        for said in (text(body.get("error")), self.error or ""):
+            if words := said.split():
+                return shown(" ".join(words))
+        counts = ((name, _count(body.get(name, inside(body, "collection", name)))) for name in _WRONG)
+        said = ", ".join(f"{count:,} {name}" for name, count in counts if count)
+        return f"exit code {self.exit_code}: {said or ('see its report' if body else 'see its log')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +86,13 @@ class Ended:
     """With its outcome."""
     is_recorded: bool
     """Whether the store has this outcome. If not, another scheduler takes the run for lost, and reports that."""
+
+
+def _count(value: object) -> int:
+    """How many a report names or counts, in whatever form: a number, names, or files with their bytes."""
+    if isinstance(value, Mapping) and "files" in value:
+        value = value["files"]
+    return len(value) if isinstance(value, Mapping | list) else number(value)
 
 
 def body_of(report: str | None) -> Mapping[str, Any]:
