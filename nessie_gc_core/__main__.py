@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 
 def run() -> None:
     """Runs the program. Its modules stay until it ends, so Python's garbage collector never has to look at them."""
     gc.disable()
-    from nessie_gc_core.cli.main import run as run_program
-    from nessie_gc_core.model.allocator import take_the_systems
-    from nessie_gc_core.model.without_pandas import leave_pandas_out
-
+    try:
+        from nessie_gc_core.cli.main import run as run_program
+        from nessie_gc_core.model.allocator import take_the_systems
+        from nessie_gc_core.model.without_pandas import leave_pandas_out
+    except KeyboardInterrupt:  # importing takes a second; from then on, the program says it itself
+        sys.stderr.write("error: interrupted\n")
+        sys.exit(130)
     take_the_systems()
     leave_pandas_out()
     gc.freeze()

@@ -20,6 +20,7 @@ from nessie_gc_core.api.opening import (
     open_choice,
     open_resources,
     setting_groups,
+    starts_slowly,
     with_vending,
 )
 from nessie_gc_core.api.plan import refuse_dry_run
@@ -164,7 +165,7 @@ class Collector(Planning, Upkeep, Questions, Closing):
         collector = cls.__new__(cls)
         collector._plugins = plugins
         collector._set_up(given, spark, progress, clock, go_on)
-        collector._resources.waits_for_engine = not ends_process
+        collector._resources.waits_for_engine = not (ends_process and starts_slowly(given, spark))
         return collector
 
     # ---- what it does ---------------------------------------------------------------------------------

@@ -297,5 +297,5 @@ def _command(service: str, read: _Read | None, report: GcReport) -> Command:
     if read is None:
         return Command(name=service, report=report)
     in_memory = read.service.uses_repository and memory_setting(read.given) is not None
-    defers = bool(read.given.values.get("defer_deletes"))
-    return Command(name=read.service.name, report=report, in_memory=in_memory, defers=defers)
+    defers, dry_run = (bool(read.given.values.get(name)) for name in ("defer_deletes", "dry_run"))
+    return Command(name=read.service.name, report=report, in_memory=in_memory, defers=defers, dry_run=dry_run)

@@ -113,6 +113,14 @@ def engine_name(given: Given, spark: SparkSession | None = None) -> EngineName:
     return EngineName.LOCAL
 
 
+def starts_slowly(given: Given, spark: SparkSession | None = None) -> bool:
+    """Whether the engine is one that takes seconds to start; false if what was asked for makes no sense."""
+    try:
+        return engine_name(given, spark) is EngineName.SPARK
+    except ConfigurationError:  # said by whoever opens it
+        return False
+
+
 def open_engine(given: Given, spark: SparkSession | None = None) -> Engine:
     """The requested engine; its libraries are imported only now.
 

@@ -60,6 +60,8 @@ class Session:
     """Whether the live set is lost when the process ends."""
     defers: bool = False
     """Whether deletions are only recorded."""
+    dry_run: bool = False
+    """Whether nothing is to be deleted."""
 
     @property
     def logs_json(self) -> bool:
@@ -227,6 +229,7 @@ class GcCommand(click.Command):
         """Applies the standard options, and calls the function."""
         session = session_of(ctx)
         session.command, session.defers = self.name or "", bool(ctx.params.get("defer_deletes"))
+        session.dry_run = bool(ctx.params.get("dry_run"))
         with ExitStack() as stack:
             stack.enter_context(result_alone() if session.as_json else nullcontext())
             logs = logging_to(

@@ -47,7 +47,13 @@ def _say(message: str, session: Session, error: BaseException | None = None) -> 
 
 def fail(error: BaseException, session: Session) -> int:
     """Prints an error, and gives the exit code."""
-    command = Command(name=session.command, report=session.report, in_memory=session.in_memory, defers=session.defers)
+    command = Command(
+        name=session.command,
+        report=session.report,
+        in_memory=session.in_memory,
+        defers=session.defers,
+        dry_run=session.dry_run,
+    )
     failed = failure(*describe(error), command, busy=is_busy(error))
     _say(failed.message, session, error)
     if session.as_json:

@@ -7,8 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-from contextlib import nullcontext
-from types import FrameType
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import click
@@ -29,7 +28,7 @@ from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 from nessie_gc_core.cli.service_commands import service_commands
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.plugins.known import KNOWN_SERVICES
-from nessie_gc_core.services.ending import Terminated
+from nessie_gc_core.services.ending import leaves_engine, terminate
 
 log = logging.getLogger(__name__)
 
@@ -149,11 +148,23 @@ cli = Program(
 
 def run() -> None:
     """Runs the program: the entry point ``nessie-gc``."""
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, terminate)
     end_with_scheduler()
-    cli()
+    try:
+        cli()
+    finally:
+        _leave_threads()
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    """Ends like an interrupt, so that a sweep says that it failed and gives its lease back."""
-    raise Terminated
+def _leave_threads() -> None:
+    """Ends the process at once if an engine that was still starting is left behind.
+
+    Python would end its thread in the middle of a library that is being imported, which aborts the process.
+    """
+    error = sys.exception()
+    if isinstance(error, SystemExit) and leaves_engine():
+        logging.shutdown()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # the reader of a pipe may be gone
+                stream.flush()
+        os._exit(error.code if isinstance(error.code, int) else 1)

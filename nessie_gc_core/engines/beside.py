@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+BESIDE = "beside"
+"""The name of such a thread."""
 _SECONDS = 0.5
 """How long an end takes at most until it is asked for again."""
 
@@ -42,7 +44,7 @@ def in_thread(function: Callable[[], T], end: Callable[[], None] | None) -> Iter
         if future.done():
             future.result()
 
-    thread = threading.Thread(target=copy_context().run, args=(run,), name="beside", daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(run,), name=BESIDE, daemon=True)
     thread.start()
     try:
         yield Beside(result=future.result, check=check)

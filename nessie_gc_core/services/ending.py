@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from nessie_gc_core.config.flags import with_flags
+from nessie_gc_core.engines.beside import BESIDE
 from nessie_gc_core.errors import LeaseHeldError, NessieGcError
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.verdicts import Outcome
@@ -14,6 +17,8 @@ from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.tally import Tally
 
 INTERRUPTED, TERMINATED = 130, 143
+_TERMINATED = threading.Event()
+"""Whether SIGTERM came."""
 _SWEEPS = ("gc", "sweep")
 """The commands that a sweep goes on with."""
 _WORDS: Mapping[str, str] = {
@@ -42,6 +47,13 @@ class Command:
     """Whether the live set is lost when the process ends."""
     defers: bool = False
     """Whether deletions are only recorded."""
+    dry_run: bool = False
+    """Whether it was asked to delete nothing, which its report says only when it comes to that."""
+
+    @property
+    def as_called(self) -> str:
+        """The same command, and again a dry run if it was one."""
+        return f"nessie-gc {self.name}" + (" --dry-run" if self.dry_run else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +107,25 @@ def describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, Terminated) or isinstance(error.__cause__, Terminated):
         return "terminated", TERMINATED
     if isinstance(error, KeyboardInterrupt):
+        if _TERMINATED.is_set():
+            return "terminated", TERMINATED
         return "interrupted", INTERRUPTED
     return f"unexpected error {type(error).__name__}: {in_one_line(str(error))} (run with -vv for the traceback)", 1
+
+
+def terminate(number: int, frame: FrameType | None) -> None:
+    """Handles SIGTERM: ends like an interrupt, so that a sweep says that it failed and gives its lease back.
+
+    Raises:
+        Terminated: always. A library in which the signal arrives may raise something else instead.
+    """
+    _TERMINATED.set()
+    raise Terminated
+
+
+def leaves_engine() -> bool:
+    """Whether a thread still starts an engine for a run that has ended."""
+    return any(thread.name == BESIDE for thread in threading.enumerate())
 
 
 def is_busy(error: BaseException) -> bool:
@@ -120,13 +149,13 @@ def how_it_ended(command: Command) -> Ended | None:
     then = _next(command)
     text = ""
     if _marked(command) or "expand" in report.phases or command.name == "deferred-deletes":
-        text = f"live set {report.live_set_id}: {_done(report, done)}; next: '{then}', with the options of this run"
+        text = f"live set {report.live_set_id}: {_done(command, done)}; next: '{then}', with the options of this run"
     return Ended(text=text, done=done, next=then)
 
 
 def _released(command: Command, released: Mapping[str, Tally]) -> Ended:
     """Where a restore or purge stopped; the next one goes on with the files that it had begun."""
-    done, then = _some(released), f"nessie-gc {command.name}"
+    done, then = _some(released), command.as_called
     text = f"{_counts(done) or 'no step was finished'}; next: '{then}', with the options of this run"
     return Ended(text=text, done=done, next=then)
 
@@ -141,10 +170,10 @@ def _marked(command: Command) -> bool:
     return command.name == "gc" and "mark" in command.report.phases and command.report.finished is not None
 
 
-def _done(report: GcReport, done: Mapping[str, Tally]) -> str:
-    if report.dry_run:
+def _done(command: Command, done: Mapping[str, Tally]) -> str:
+    if command.dry_run:
         return "nothing was deleted, this was a dry run"
-    if "delete" not in report.phases:
+    if "delete" not in command.report.phases:
         return "nothing was deleted"
     return _counts(done) or "no step of the deletion was finished"
 
@@ -158,12 +187,12 @@ def _next(command: Command) -> str:
     report = command.report
     which = f"--live-set-id {report.live_set_id}"
     if command.name == "deferred-deletes":
-        return f"nessie-gc deferred-deletes {which}" + (" --dry-run" if report.dry_run else "")
+        return f"{command.as_called} {which}"
     swept = "expand" in report.phases
     # another service deletes less than a sweep of its live set would, and begins with a new one
     if command.name not in _SWEEPS or command.in_memory or not (swept or _marked(command)):
-        return f"nessie-gc {command.name}" + (" --dry-run" if report.dry_run else "")
-    if report.dry_run:
+        return command.as_called
+    if command.dry_run:
         return f"nessie-gc sweep --dry-run {which}"
     more = " --defer-deletes" if command.defers else ""  # without it, the files would be deleted
     return f"nessie-gc sweep{' --resume' if swept else ''}{more} {which}"

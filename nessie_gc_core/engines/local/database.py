@@ -28,8 +28,10 @@ _SQL_TYPES = {
 }
 _OUT_OF_MEMORY = "Out of Memory Error"
 """How DuckDB begins to say so, also where Arrow reads its rows and raises an error of its own."""
-_NO_ROOM = ("failed to offload", "max_temp_directory_size")
-"""What it says then where the disk is full."""
+_NO_ROOM = ("failed to offload", "max_temp_directory_size", "No space left on device")
+"""What it says where the disk is full."""
+_INTERRUPTED = "Query interrupted"
+"""What it says where a signal arrives while it computes: it takes the exception of the handler for its own."""
 
 
 class Database(Closing):
@@ -97,14 +99,18 @@ class Database(Closing):
 
         Raises:
             InsufficientMemoryError: a statement in the block needs more memory than the limit, or the disk is full.
+            KeyboardInterrupt: a signal ended a statement.
         """
         with self.connection() as connection:
             try:
                 yield connection
             except Exception as error:
-                if _OUT_OF_MEMORY not in str(error):
+                said = str(error)
+                if said == _INTERRUPTED:
+                    raise KeyboardInterrupt from error
+                if _OUT_OF_MEMORY not in said and not _is_of_disk(error):
                     raise
-                raise self._insufficient(str(error)) from error
+                raise self._insufficient(said) from error
 
     def _insufficient(self, said: str) -> InsufficientMemoryError:
         if any(words in said for words in _NO_ROOM):
@@ -124,6 +130,13 @@ class Database(Closing):
         """Closes it and removes its file."""
         self._connection.close()
         shutil.rmtree(self._directory, ignore_errors=True)
+
+
+def _is_of_disk(error: Exception) -> bool:
+    """Whether DuckDB, and not what runs beside it, finds the disk full."""
+    import duckdb
+
+    return isinstance(error, duckdb.IOException) and any(words in str(error) for words in _NO_ROOM)
 
 
 def quoted(column: str) -> str:

@@ -114,11 +114,11 @@ def numbers_of(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     for name, value in body.items():
         if name == KEY:
             continue
-        for key, number in [(name, value), *_inside(name, value)]:
-            is_number = isinstance(number, int) and not isinstance(number, bool)
+        for key, said in [(name, value), *_inside(name, value)]:
+            is_number = isinstance(said, int) and not isinstance(said, bool)
             if is_number and _NAME.fullmatch(key) and found < MOST_NUMBERS:
                 found += 1
-                yield key, number
+                yield key, said
 
 
 def _inside(name: str, value: object) -> list[tuple[str, object]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from uuid import UUID
 
 import pytest
@@ -16,16 +18,21 @@ from cli_runs import COLLECT, Run, one_line
 from click.testing import Result
 from nessie_gc_memory import MemoryLake, MemoryRepository
 
+from nessie_gc_core.api import Collector
 from nessie_gc_core.config.flags import with_flags
+from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import ServiceUnavailableError
 from nessie_gc_core.model import Reference
 from nessie_gc_core.model.live_sets import LiveSetStatus, next_step
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.plugins import installed
-from nessie_gc_core.services.ending import Terminated
+from nessie_gc_core.services.ending import Command, Terminated, how_it_ended
 from nessie_gc_core.services.quarantine.outcomes import ReleasedFiles
 from nessie_gc_core.services.quarantine.purge import PurgeService
+from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.sweep import SweepService
+from nessie_gc_core.services.tally import Tally
 
 ORPHAN = "memory://warehouse/db/t/data/orphan.parquet"
 PLACE = "memory://warehouse/.held/"
@@ -299,3 +306,60 @@ def test_a_database_in_a_folder_that_does_not_exist_is_an_error(run: Run, home: 
     result = run("list", "--jdbc-url", f"sqlite:///{home}/nowhere/live-sets.db")
     assert (1, True) == (result.exit_code, f"the folder {home}/nowhere of the live-set store" in one_line(result))
     assert not (home / "nowhere").exists()
+
+
+def interrupted(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("more", "word"), [(("--dry-run",), " --dry-run"), ((), "")])
+def test_a_gc_that_ends_just_after_its_mark_goes_on_as_it_was_called(
+    run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...], word: str
+) -> None:
+    monkeypatch.setattr(SweepService, "swept", interrupted)
+    result = run("gc", *COLLECT, *more)
+    (live_set,) = store().live_sets()
+    nothing = "nothing was deleted, this was a dry run" if more else "nothing was deleted"
+    then = f"'nessie-gc sweep{word} --live-set-id {live_set.id}', with the options of this run"
+    expected = f"interrupted; live set {live_set.id}: {nothing}; next: {then}"
+    assert (130, expected) == (result.exit_code, last_line(result))
+
+
+@pytest.mark.parametrize("command", ["restore", "purge"])
+def test_a_dry_run_of_a_release_that_ends_early_goes_on_as_a_dry_run(command: str) -> None:
+    report = GcReport()
+    report.released = {"restored": Tally(files=1, bytes=2)}
+    ended = how_it_ended(Command(name=command, report=report, dry_run=True))
+    assert ended is not None
+    assert f"nessie-gc {command} --dry-run" == ended.next
+
+
+LEAVES_A_THREAD = """
+import atexit, sys, threading, time
+from nessie_gc_core.cli.main import run
+from nessie_gc_core.engines.beside import BESIDE
+
+atexit.register(lambda: print("Python ended as usual"))
+threading.Thread(target=time.sleep, args=(60,), name={name}, daemon=True).start()
+sys.argv = ["nessie-gc", {argument!r}]
+run()
+"""
+
+
+@pytest.mark.parametrize(("argument", "code"), [("--version", 0), ("--wrong", 2)])
+def test_a_process_that_leaves_an_engine_starting_ends_without_pythons_own_end(argument: str, code: int) -> None:
+    def ended(name: str) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-c", LEAVES_A_THREAD.format(name=name, argument=argument)]
+        return subprocess.run(program, check=False, capture_output=True, text=True, timeout=60)
+
+    as_usual, at_once = ended("'another'"), ended("BESIDE")
+    assert (code, code) == (as_usual.returncode, at_once.returncode)
+    assert as_usual.stdout == at_once.stdout + "Python ended as usual\n"
+    assert as_usual.stderr == at_once.stderr
+
+
+@pytest.mark.parametrize(("engine", "waits"), [("local", True), ("spark", False), ("wrong", True)])
+def test_only_an_engine_that_starts_slowly_is_left_starting(engine: str, *, waits: bool) -> None:
+    given = Given(values={"engine": engine}, ranks={"engine": Rank.CALLER})
+    collector = Collector.from_given(given, plugins=installed(), ends_process=True)
+    assert waits is collector._resources.waits_for_engine

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,3 +73,11 @@ def test_a_full_disk_is_named_with_what_to_set(tmp_path: Path) -> None:
 
 def test_too_little_memory_is_no_fault_of_the_configuration_that_stops_a_run_before_it_deletes() -> None:
     assert 1 == InsufficientMemoryError.exit_code
+
+
+def test_a_signal_that_arrives_while_duckdb_computes_is_an_interrupt() -> None:
+    """DuckDB asks for signals while it computes, and raises an error of its own instead of what a handler raises."""
+    asked = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    with Database(threads=1, memory_limit="16MB") as database, pytest.raises(KeyboardInterrupt):
+        asked.start()
+        database.execute("SELECT sum(i) FROM range(1000000000000) r(i)")
