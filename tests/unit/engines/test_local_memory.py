@@ -78,6 +78,6 @@ def test_too_little_memory_is_no_fault_of_the_configuration_that_stops_a_run_bef
 def test_a_signal_that_arrives_while_duckdb_computes_is_an_interrupt() -> None:
     """DuckDB asks for signals while it computes, and raises an error of its own instead of what a handler raises."""
     asked = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    with Database(threads=1, memory_limit="16MB") as database, pytest.raises(KeyboardInterrupt):
+    with Database(threads=1, memory_limit="16MB", directory=None) as database, pytest.raises(KeyboardInterrupt):
         asked.start()
         database.execute("SELECT sum(i) FROM range(1000000000000) r(i)")
