@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -94,6 +94,11 @@ class _AssetFiles:
 
 class ApprovedAssets(Planned):
     """Assets on which enough runs agreed (:data:`ASSETS`): only files that have not changed since may be deleted."""
+
+    why_not: ClassVar[str] = (
+        "too few runs have seen it, the predicate leaves it out, or it has changed since the latest run"
+    )
+    left_out: ClassVar[str] = "seen by enough runs skipped: by now needed, changed or gone"
 
     def __init__(self, assets: Dataset, rules: LocationRules) -> None:
         """Takes one row for each asset."""

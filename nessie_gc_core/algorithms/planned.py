@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,10 +30,6 @@ PLANNED_FILES = pa.schema(
 """One row per file and per sidecar."""
 PLANNED_KEYS = ["location", "path"]
 """The columns that identify a planned file: in an object store ``a//b`` and ``a/b`` are two files with one key."""
-
-
-NOT_PLANNED = "it changed after the plan was made"
-"""Why an unreferenced file stays that was not planned."""
 
 
 class PlanFiles:
@@ -84,6 +81,11 @@ class NameOutcome:
 class Planned(ABC):
     """The only files that may be deleted."""
 
+    why_not: ClassVar[str]
+    """Why an unreferenced file stays that is none of them."""
+    left_out: ClassVar[str]
+    """What is wrong with those of them that are not unreferenced now, after their number."""
+
     @abstractmethod
     def count(self) -> int:
         """How many files, without their sidecars."""
@@ -96,6 +98,9 @@ class Planned(ABC):
 @dataclass(frozen=True, slots=True)
 class PlannedOutcomes(Planned):
     """The outcomes of a dry run (:data:`OUTCOMES`)."""
+
+    why_not: ClassVar[str] = "it is not in the plan, or has changed since the plan was made"
+    left_out: ClassVar[str] = "of the plan skipped: by now needed, changed or gone"
 
     outcomes: Dataset
 
@@ -115,6 +120,6 @@ def only_planned(verdicts: Dataset, planned: Planned) -> Dataset:
     """
     dead = verdicts.where("verdict", [Verdict.UNREFERENCED.value])
     not_planned = planned.others(dead.flat_map(PlanFiles()))
-    kept = spared_rows(dead.semi_join(not_planned, FILE_KEYS.names), NOT_PLANNED)
+    kept = spared_rows(dead.semi_join(not_planned, FILE_KEYS.names), planned.why_not)
     rest = verdicts.where("verdict", [Verdict.UNREFERENCED.value], negate=True)
     return dead.anti_join(not_planned, FILE_KEYS.names).union(kept).union(rest)

@@ -95,9 +95,7 @@ class Plan:
             NessieGcError: it cannot be written.
         """
         run = self.new_run()
-        return save_plan(
-            os.fspath(path), self.swept, replace(run, report=self.report), self.parameters.quarantine
-        ).sha256
+        return save_plan(os.fspath(path), self.swept, replace(run, report=self.report), self.parameters).sha256
 
     def __repr__(self) -> str:
         return f"Plan(live set {self.report.live_set_id}, would delete: {self.would_delete})"
@@ -131,13 +129,14 @@ class SavedPlan:
         Args:
             outcomes_to: file that receives every file with its outcome (``.jsonl`` or ``.parquet``).
             resume: whether to resume an earlier attempt that failed.
-            parameters: those of ``nessie-gc sweep``, such as ``allow``, which the plan does not contain.
+            parameters: those of ``nessie-gc sweep``, such as ``outcomes_to``. Those that decide which files are
+                deleted, such as ``allow`` or ``min_age``, come from the plan; others are refused.
 
         Raises:
             ConfigurationError: the file is missing or incomplete, or was changed; the collector is closed, or its
                 settings contain ``dry_run``.
             SafetyError: the live set has become too old, or the plan is of another lake.
-            LiveSetStateError: the plan was applied before.
+            LiveSetStateError: the plan was applied before, completely.
             NessieGcError: it failed; what was deleted by then is recorded.
         """
         return self.sweep({**parameters, "apply": self.path, "outcomes_to": outcomes_to, "resume": resume})

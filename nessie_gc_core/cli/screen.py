@@ -122,7 +122,7 @@ class _Page:
         self._verbose = verbose
 
     def print(self, title: str, report: GcReport) -> None:
-        dry = ", dry run" if report.dry_run else ""
+        dry = ", dry run" if report.dry_run and not report.only_looks else ""
         engine = f", engine {report.engine}" if report.engine else ""
         self._line(f"{title} of {report.address or report.repository}{engine}{dry}", style="bold")
         live_set = f"live set {report.live_set_id}, " if report.live_set_id is not None else ""
@@ -172,8 +172,10 @@ class _Page:
         table = plain_table("unreferenced", "files", "bytes", "", numbers=("files", "bytes"))
         for outcome, tally in report.outcomes.items():
             if tally.files:
-                name = outcome.value.replace("_", " ")
-                table.add_row(name, f"{tally.files:,}", decimal(tally.bytes), _MEANINGS[outcome])
+                name, meaning = outcome.value.replace("_", " "), _MEANINGS[outcome]
+                if report.only_looks and outcome is Outcome.WOULD_DELETE:
+                    name, meaning = "found", "this command deletes no files"
+                table.add_row(name, f"{tally.files:,}", decimal(tally.bytes), meaning)
         total = report.unreferenced
         table.add_row("all", f"{total.files:,}", decimal(total.bytes), "", style="bold")
         self._console.print()

@@ -75,6 +75,8 @@ class GcReport:
     """The live set; of several that were marked together the one that names them all."""
     engine: str | None = None
     dry_run: bool = False
+    only_looks: bool = False
+    """Whether it is of a service that never deletes a file, so that a dry run of it would be something else."""
     started: datetime | None = None
     finished: datetime | None = None
     phases: dict[str, float] = field(default_factory=dict)

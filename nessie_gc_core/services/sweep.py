@@ -15,7 +15,7 @@ from nessie_gc_core.algorithms.expand import Expansion
 from nessie_gc_core.algorithms.expansion_cache import ExpansionCache
 from nessie_gc_core.algorithms.guard import StoreAges, judge, spare
 from nessie_gc_core.algorithms.listing import list_units
-from nessie_gc_core.algorithms.planned import Planned, only_planned
+from nessie_gc_core.algorithms.planned import Planned, PlannedOutcomes, only_planned
 from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.algorithms.units import SweepPlan, SweepUnit
 from nessie_gc_core.connectors import Service
@@ -27,7 +27,7 @@ from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import plural
-from nessie_gc_core.model.verdicts import DeleteMode, Verdict
+from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OnOutcomes, nobody_told
@@ -119,8 +119,10 @@ class SweepService(Service[Run]):
 
     def swept(self, run: Run) -> Swept:
         """Sweeps, and returns what was found on the way."""
-        parameters = named_by_plan(self.parameters, run.store)
-        with work_on_live_set(run, parameters, self._check_status, alone=self.directions.alone) as sweep_run:
+        return replace(self, parameters=named_by_plan(self.parameters, run.store))._swept(run)
+
+    def _swept(self, run: Run) -> Swept:
+        with work_on_live_set(run, self.parameters, self._check_status, alone=self.directions.alone) as sweep_run:
             return self._sweep(sweep_run)
 
     def _check_status(self, run: SweepRun) -> None:
@@ -161,7 +163,7 @@ class SweepService(Service[Run]):
             if run.lease.is_held:  # else the live sets may be somebody else's by now
                 _finish(run, ids, failure_text(error))
             raise
-        _finish(run, ids, self.directions.purpose.left_open())
+        _finish(run, ids, self.directions.purpose.left_open() or sweep.left_open())
         return swept
 
 
@@ -182,6 +184,8 @@ class _Sweep:
         self._remember = directions.remember
         self._purpose = directions.purpose
         self._lists = FileLists.opened(run, parameters)
+        self._due = 0
+        """How many files of a plan were still to be deleted."""
 
     def run(self) -> Swept:
         """All steps up to the guard; then deletion."""
@@ -216,7 +220,7 @@ class _Sweep:
         if self._parameters.by_table:
             run.report.tables = swept.by_table(run.report, counts.files)
         if self._parameters.plan is not None:
-            save_plan(self._parameters.plan, swept, run, self._parameters.quarantine)
+            save_plan(self._parameters.plan, swept, run, self._parameters)
         return swept
 
     def _held_back(self, verdicts: Dataset, located: Located, needed: Needed, counts: StoredCounts) -> Dataset:
@@ -308,13 +312,19 @@ class _Sweep:
             return verdicts
         mine = only_planned(verdicts, self._only).checkpoint()
         dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path")
-        left_out = self._only.count() - dead.count()
+        found = dead.count()
+        self._due = found if isinstance(self._only, PlannedOutcomes) else 0
+        left_out = self._only.count() - found
         if left_out:
-            self._run.report.warn(
-                f"{plural(left_out, 'file')} of the plan skipped: by now needed, changed or gone, "
-                "or kept by other options than it was made with"
-            )
+            self._run.report.warn(f"{plural(left_out, 'file')} {self._only.left_out}")
         return mine
+
+    def left_open(self) -> str | None:
+        """Why a plan can be applied again; ``None``: all that could be deleted of it is."""
+        outcomes = self._run.report.outcomes
+        done = sum(outcomes[outcome].files for outcome in {self._run.parameters.mode.done, Outcome.ALREADY_GONE})
+        left = self._due - done
+        return f"{plural(left, 'file')} of the plan stayed: apply it again" if left > 0 else None
 
     def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:
         """Reachable files that are not stored, which are reported; freezes units in which none was found."""

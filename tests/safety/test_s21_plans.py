@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from collecting import LakeServices, on_disk
@@ -16,11 +17,11 @@ from nessie_gc_memory import MemoryLake, TableState, put
 from pyarrow import parquet
 
 from nessie_gc_core.dataset import Engine
-from nessie_gc_core.errors import ConfigurationError, NessieGcError, SafetyError
+from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, NessieGcError, SafetyError
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.parameters import SweepParameters
+from nessie_gc_core.services.parameters import NoncurrentVersions, SweepParameters
 from nessie_gc_core.services.plans.file import PlanFile, PlanHeader, write_plan
 from nessie_gc_core.services.plans.rows import PLAN_ROWS
 from nessie_gc_core.services.plans.summary import summed_up
@@ -286,3 +287,78 @@ def test_s21_a_killed_application_is_resumed_with_the_same_plan(
     SweepService(replace(parameters, resume=True)).run(services.run())
     assert DEAD.isdisjoint(garbage.paths())
     assert live.needed <= garbage.paths()
+
+
+# ---- the options of a plan -----------------------------------------------------------------------------
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"max_deletes": 1},
+        {"max_delete_percent": 1.0},
+        {"allow": ["memory://elsewhere/"]},
+        {"exclude": ["db[.]t"]},
+        {"min_age": timedelta(days=90)},
+        {"noncurrent_versions": NoncurrentVersions.DELETE},
+        {"dropped_after": timedelta(days=30)},
+    ],
+)
+def test_s21_a_plan_is_not_spent_by_other_options_than_its_own(
+    garbage: MemoryLake, services: LakeServices, tmp_path: Path, name: str, other: dict[str, Any]
+) -> None:
+    path, before = tmp_path / name, garbage.paths()
+    live_set = plan_of(services, path)
+    (option,) = other
+    with pytest.raises(
+        ConfigurationError, match=f"`{option}` is .*, but the plan .* was made without it: leave it out"
+    ):
+        apply(services, path, **other)
+    assert (before, LiveSetStatus.IDENTIFY_SUCCESS) == (garbage.paths(), services.store.get(UUID(live_set)).status)
+    assert 3 == apply(services, path).outcomes[Outcome.DELETED].files
+
+
+def test_s21_a_plan_is_applied_with_the_options_it_was_made_with(
+    garbage: MemoryLake, services: LakeServices, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.jsonl"
+    young = garbage.put("memory://wh/db/t/data/young.parquet")
+    garbage.advance(timedelta(minutes=10))
+    given: dict[str, Any] = {"min_age": timedelta(minutes=5), "no_age_floor": True, "allow": ["memory://wh/"]}
+    services.sweep(services.mark(), SweepParameters(plan=str(path), **given))
+    with pytest.raises(ConfigurationError, match="`allow` is .*'memory://wh/db/'.* was made with .*'memory://wh/'"):
+        apply(services, path, allow=["memory://wh/db/"])
+    report = apply(services, path, allow=["memory://wh/"])
+    assert 4 == report.outcomes[Outcome.DELETED].files
+    assert young not in garbage.paths()
+
+
+def test_s21_a_plan_of_an_earlier_version_has_no_options(
+    garbage: MemoryLake, services: LakeServices, tmp_path: Path
+) -> None:
+    path, old = tmp_path / "plan.jsonl", tmp_path / "old.jsonl"
+    plan_of(services, path)
+    plan = PlanFile.open(str(path))
+    write_plan(str(old), replace(plan.header, options=None), plan.batches())
+    assert '"options"' not in old.read_text(encoding="utf-8")
+    assert 3 == apply(services, old, max_deletes=5).outcomes[Outcome.DELETED].files
+
+
+def test_s21_what_of_a_plan_was_not_done_is_applied_again(
+    garbage: MemoryLake, services: LakeServices, tmp_path: Path
+) -> None:
+    path, failing = tmp_path / "plan.jsonl", min(DEAD)
+    live_set = UUID(plan_of(services, path))
+    garbage.faults.deleting[failing] = "access denied"
+    report = apply(services, path)
+    assert (2, 1) == (report.outcomes[Outcome.DELETED].files, report.outcomes[Outcome.FAILED].files)
+    found = services.store.get(live_set)
+    assert (LiveSetStatus.EXPIRY_FAILED, "1 file of the plan stayed: apply it again") == (
+        found.status,
+        found.error_message,
+    )
+    garbage.faults.deleting.clear()
+    apply(services, path)
+    assert DEAD.isdisjoint(garbage.paths())
+    assert LiveSetStatus.EXPIRY_SUCCESS is services.store.get(live_set).status
+    with pytest.raises(LiveSetStateError):
+        apply(services, path)

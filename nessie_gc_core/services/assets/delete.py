@@ -23,7 +23,7 @@ from nessie_gc_core.services.assets.directories import remove_directories
 from nessie_gc_core.services.assets.identify import check_repository, existing_table, open_cache
 from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters, own_name
 from nessie_gc_core.services.assets.report import PurgeReport
-from nessie_gc_core.services.assets.settings import Settings, parameters_of
+from nessie_gc_core.services.assets.settings import Settings, parameters_of, text_of
 from nessie_gc_core.services.assets.table import AssetTable
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
@@ -105,7 +105,7 @@ class _Purging:
     def _approved(self) -> Dataset:
         """The rows of the latest run whose assets enough runs have seen, and that the predicate lets through."""
         parameters = self._parameters
-        seen = times_seen(self._table, self._runs, parameters.seen_apart)
+        seen = times_seen(self._table, self._runs, parameters.seen_apart, self._run.choice.rules())
         latest = latest_rows(self._table, self._runs, where=parameters.where)
         return latest.semi_join(enough(seen, parameters.seen_count), ["asset"])
 
@@ -154,7 +154,7 @@ class _Purging:
         """The collection that judges them: with the settings of the latest run, and the limits of this deletion."""
         latest, said = self._runs[-1].settings, self._parameters.settings
         for name in ("default_cutoff", "cutoff", "min_age"):
-            if name in said:
+            if name in said and text_of(said[name]) != latest.get(name):
                 self._run.report.warn(
                     f"`{name}` differs from the latest run ({latest.get(name)}): the value given here decides what "
                     "is unreferenced"

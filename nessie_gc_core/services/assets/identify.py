@@ -102,6 +102,7 @@ class IdentifyService(Service[Run]):
                 check_repository(run, table.runs(), str(table))
             own = table.locations(self.parameters.more_tables)
         cache = open_cache(run, table, self.parameters.expansion_cache)
+        run.report.only_looks = True
         swept = GcService(self.parameters.finding, Directions(cache=cache)).swept(run)
         live_set = swept.live_set
         at = live_set.references_listed or live_set.created
@@ -124,7 +125,7 @@ class IdentifyService(Service[Run]):
             repository=run.repository.identity(),
             live_set=str(live_set.id),
             engine=run.engine.name,
-            settings=settings_of(self.parameters),
+            settings=settings_of(self.parameters, {**run.report.unknown, **run.report.unread, **run.report.refused}),
             unknown=len(run.report.unknown),
             assets=counted.files,
             size_bytes=counted.bytes,

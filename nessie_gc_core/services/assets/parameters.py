@@ -67,7 +67,8 @@ def seen_count_option() -> int:
         section=_ASSETS,
         minimum=1,
         metavar="N",
-        help="Minimum number of runs that saw the asset; the latest run must be one of them.",
+        help="Minimum number of runs in a row that saw the asset, up to the latest; a run that looked and did not see "
+        "it begins the count again.",
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.asset_runs import AssetRun
+from nessie_gc_core.model.assets import AssetType
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.shown import ShownAsText
@@ -32,6 +34,13 @@ class AssetsReport(ShownAsText):
     """How many assets of each type, and their bytes."""
 
     @property
+    def left_out(self) -> int:
+        """How many unreferenced files are no assets; 0 if nothing was looked for, because the run was there already."""
+        directories = sum(tally.files for name, tally in self.by_type if name == AssetType.TABLE)
+        found = self.collection.outcomes[Outcome.WOULD_DELETE].files
+        return max(0, found - self.found.assets + directories)
+
+    @property
     def exit_code(self) -> int:
         """1 where something stayed unknown or could not be read, else 0."""
         return self.collection.exit_code
@@ -54,7 +63,10 @@ class AssetsReport(ShownAsText):
         """A few lines."""
         where = "not written: this was a dry run" if self.dry_run else f"run {self.found.runid} ({self.found.run})"
         lines = [f"assets in {self.table}, {where}: {Tally(self.found.assets, self.found.size_bytes)}"]
-        return "\n".join([*lines, *(f"  {name}: {tally}" for name, tally in self.by_type)])
+        lines += [f"  {name}: {tally}" for name, tally in self.by_type]
+        if left_out := self.left_out:
+            lines.append(f"  left out: {plural(left_out, 'unreferenced file')} of this program's own tables")
+        return "\n".join(lines)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -31,15 +31,28 @@ KEPT = (
 )
 """What decides which files are unreferenced."""
 
+LEFT_OUT = "left_out"
+"""Beside them, a run keeps the canonical locations that it could say nothing about."""
+ALL_LEFT_OUT = "*"
+"""Stands among them if there are too many to keep."""
+_MOST_LEFT_OUT = 1_000
+
 Settings = Mapping[str, str | Sequence[str] | None]
 
 
-def settings_of(parameters: IdentifyParameters) -> Settings:
-    """What a run keeps, as text."""
-    return {name: _text(getattr(parameters, name)) for name in KEPT}
+def settings_of(parameters: IdentifyParameters, left_out: Collection[str]) -> Settings:
+    """What a run keeps, as text.
+
+    Args:
+        parameters: those of the run.
+        left_out: the canonical locations that it could say nothing about.
+    """
+    kept = {name: text_of(getattr(parameters, name)) for name in KEPT}
+    return {**kept, LEFT_OUT: sorted(left_out) if len(left_out) <= _MOST_LEFT_OUT else [ALL_LEFT_OUT]}
 
 
-def _text(value: object) -> str | list[str] | None:
+def text_of(value: object) -> str | list[str] | None:
+    """The value of a setting as a run keeps it."""
     if value is None:
         return None
     if isinstance(value, timedelta):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -53,6 +53,8 @@ class PlanHeader:
     """The version of Nessie GC that made it."""
     quarantine: tuple[str, ...] = ()
     """Where the files are to be moved; empty: they are to be deleted."""
+    options: Mapping[str, Any] | None = None
+    """What decided which files are in it, as JSON has it, without defaults; ``None``: an earlier version wrote it."""
     format: int = FORMAT
     """The version of the format."""
 
@@ -60,6 +62,13 @@ class PlanHeader:
     def time(self) -> datetime:
         """When it was made."""
         return datetime.fromisoformat(self.created)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it stands in the file."""
+        said = asdict(self)
+        if self.options is None:
+            del said["options"]
+        return said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +107,7 @@ class _Digest:
 
 def header_line(header: PlanHeader) -> bytes:
     """The header as the first line."""
-    return json.dumps({_MAGIC: asdict(header)}, ensure_ascii=False).encode() + b"\n"
+    return json.dumps({_MAGIC: header.to_dict()}, ensure_ascii=False).encode() + b"\n"
 
 
 def _line(row: dict[str, Any]) -> bytes:
@@ -128,7 +137,7 @@ class _JsonLines:
 
 class _Parquet:
     def __init__(self, file: BinaryIO, header: PlanHeader) -> None:
-        schema = _IN_PARQUET.with_metadata({_MAGIC: json.dumps(asdict(header), ensure_ascii=False)})
+        schema = _IN_PARQUET.with_metadata({_MAGIC: json.dumps(header.to_dict(), ensure_ascii=False)})
         self._writer = parquet.ParquetWriter(file, schema)
 
     def write(self, rows: pa.RecordBatch, lines: bytes) -> None:
@@ -260,6 +269,8 @@ def _header_of(said: dict[str, Any]) -> PlanHeader:
         raise TypeError("its header has another form")
     lists = {name: tuple(said[name]) for name in ("repositories", "quarantine")}
     header = PlanHeader(**{**said, **lists})
+    if header.options is not None and not isinstance(header.options, dict):
+        raise TypeError("its options have another form")
     if header.time.tzinfo is None:
         raise ValueError("its time has no time zone")
     return header

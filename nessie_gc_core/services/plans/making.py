@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
@@ -17,20 +17,21 @@ from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.file import PlanFile, PlanHeader, write_plan
+from nessie_gc_core.services.plans.options import options_of, with_options_of
 from nessie_gc_core.services.plans.rows import plan_rows, planned_outcomes
 from nessie_gc_core.services.report import WrittenPlan
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.swept import Swept
 
 
-def save_plan(path: str, swept: Swept, run: Run, places: Sequence[str]) -> WrittenPlan:
+def save_plan(path: str, swept: Swept, run: Run, parameters: SweepParameters) -> WrittenPlan:
     """Writes what a dry run would delete, and says in the report where that is.
 
     Args:
         path: a new file.
         swept: what the dry run found.
         run: the dry run.
-        places: where the files are to be moved, if that is so.
+        parameters: those of the dry run.
 
     Raises:
         ConfigurationError, NessieGcError: the file cannot be written.
@@ -42,7 +43,8 @@ def save_plan(path: str, swept: Swept, run: Run, places: Sequence[str]) -> Writt
         created=run.clock().isoformat(),
         engine=run.engine.name,
         version=version("nessie-gc-core"),
-        quarantine=tuple(places),
+        quarantine=tuple(parameters.quarantine),
+        options=options_of(parameters),
     )
     with report.phase("plan"), closing(_rows(swept, run).batches()) as batches:
         end = write_plan(path, header, batches)
@@ -63,15 +65,18 @@ def _rows(swept: Swept, run: Run) -> Dataset:
 
 
 def named_by_plan(parameters: SweepParameters, store: LiveSetStore) -> SweepParameters:
-    """The parameters, with the live set that the plan to apply names, and its quarantine if no other one is given.
+    """The parameters, with the live set and the options of the plan to apply, and its quarantine if none is given.
+
+    What an earlier attempt did not do is done by a later one.
 
     Raises:
-        ConfigurationError: the plan cannot be read, or another live set is named beside it.
+        ConfigurationError: the plan cannot be read, or another live set or other options are given beside it.
         SafetyError: the store does not have its live set: it is a plan of another lake.
     """
     if parameters.apply is None:
         return parameters
-    header = PlanFile.open(parameters.apply).header
+    plan = PlanFile.open(parameters.apply)
+    header = plan.header
     id_ = find_live_set(store, check_id(header.live_set_id, f"the live set {header.live_set_id[:60]!r} of the plan"))
     try:
         store.get(id_)
@@ -84,7 +89,10 @@ def named_by_plan(parameters: SweepParameters, store: LiveSetStore) -> SweepPara
     if parameters.read_live_set_id_from is not None or (given is not None and find_live_set(store, given) != id_):
         raise ConfigurationError(f"the plan {parameters.apply} is of live set {id_}; name no other one beside `apply`")
     # What was planned for a quarantine is not deleted for good because an option was forgotten.
-    return replace(parameters, live_set_id=str(id_), quarantine=parameters.quarantine or header.quarantine)
+    named = replace(
+        parameters, live_set_id=str(id_), quarantine=parameters.quarantine or header.quarantine, resume=True
+    )
+    return with_options_of(plan, named)
 
 
 def planned_by(path: str, run: SweepRun) -> Planned:

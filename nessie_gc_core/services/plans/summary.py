@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -84,7 +84,7 @@ def summed_up(plan: PlanFile) -> PlanSummary:
                 found[name].setdefault(key, Tally()).add(count, size)
     return PlanSummary(
         path=str(plan.path),
-        header={**asdict(plan.header), "repositories": list(plan.header.repositories)},
+        header={**plan.header.to_dict(), "repositories": list(plan.header.repositories)},
         sha256=plan.end.sha256,
         total=Tally(plan.end.files, plan.end.bytes),
         sidecars=sidecars,

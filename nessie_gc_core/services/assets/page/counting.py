@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.assets import ASSETS
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.services.assets.agreed import enough, latest_rows, spaced, times_seen
 from nessie_gc_core.services.assets.page.figures import MOST_GROUPS, Group, Grouping, LatestRun
 from nessie_gc_core.services.assets.table import AssetTable
@@ -37,7 +38,13 @@ _SUMS = {"files": ("sum", "files"), "bytes": ("sum", "bytes")}
 
 
 def latest_figures(
-    table: AssetTable, runs: Sequence[AssetRun], *, seen_count: int, seen_apart: timedelta, where: str | None
+    table: AssetTable,
+    runs: Sequence[AssetRun],
+    *,
+    seen_count: int,
+    seen_apart: timedelta,
+    where: str | None,
+    rules: LocationRules,
 ) -> LatestRun:
     """The figures of the latest of some complete runs, of which there is one at least.
 
@@ -45,7 +52,7 @@ def latest_figures(
         ConfigurationError: ``where`` is not a predicate.
     """
     latest = runs[-1]
-    seen = _seen_by_table(table, runs, seen_apart, where)
+    seen = _seen_by_table(table, runs, where, times_seen(table, runs, seen_apart, rules))
     aged = latest_rows(table, runs, schema=_COUNTED).flat_map(_Aged(latest.timestamp))
     cube = aged.aggregate(_KEYS.names, MEASURES, _CUBE).checkpoint()
     return LatestRun(
@@ -60,10 +67,10 @@ def latest_figures(
     )
 
 
-def _seen_by_table(table: AssetTable, runs: Sequence[AssetRun], apart: timedelta, where: str | None) -> Dataset:
+def _seen_by_table(table: AssetTable, runs: Sequence[AssetRun], where: str | None, seen: Dataset) -> Dataset:
     """How often the assets of each table were seen, of those that the predicate lets through."""
     rows = latest_rows(table, runs, where=where, schema=_NARROW).select(_NARROW)
-    counted = rows.left_join(times_seen(table, runs, apart), ["asset"])
+    counted = rows.left_join(seen, ["asset"])
     return counted.aggregate(["tableName", "seen"], MEASURES, _SEEN_BY_TABLE).checkpoint()
 
 

@@ -117,7 +117,12 @@ class AssetPageService(Service[Run]):
         latest = None
         if runs:
             latest = latest_figures(
-                table, runs, seen_count=given.seen_count, seen_apart=given.seen_apart, where=given.where
+                table,
+                runs,
+                seen_count=given.seen_count,
+                seen_apart=given.seen_apart,
+                where=given.where,
+                rules=run.choice.rules(),
             )
         return AssetFigures(
             table=given.table or "",
@@ -140,6 +145,7 @@ class AssetPageService(Service[Run]):
 
 def _write(path: Path, content: bytes) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
         raise NessieGcError(f"cannot write {str(path)!r}: {error.strerror or error}") from error

@@ -62,7 +62,7 @@ def _row(given: Mapping[str, Any], at: datetime) -> dict[str, Any]:
         "assetType": "DATA_FILE",
         "path": f"memory://warehouse/{given['name']}",
         "sizeBytes": 100,
-        "modified": at - timedelta(days=2),
+        "modified": FIRST - timedelta(days=2),  # a file that was modified since is another one
         "reason": "expired commit",
     }
     return {**usual, **given}

@@ -12,6 +12,7 @@ import pytest
 from nessie_gc_memory import delete as drop
 from nessie_gc_memory import put
 from unit.services.assets.conftest import NAME, RUNS, TABLE, AssetLake
+from unit.services.assets.made_up_runs import FIRST, add_run, make_table
 
 from nessie_gc_core.algorithms.assets import ApprovedAssets
 from nessie_gc_core.algorithms.planned import PLANNED_FILES
@@ -23,7 +24,7 @@ from nessie_gc_core.model.batches import from_micros, to_batches
 from nessie_gc_core.model.live_sets import LiveSetStatus
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.assets.agreed import spaced
+from nessie_gc_core.services.assets.agreed import spaced, times_seen
 from nessie_gc_core.services.assets.delete import DeleteUnreferencedService
 from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters
 from nessie_gc_core.services.deletion import Deletion
@@ -331,3 +332,100 @@ def test_accounts_and_servers_tell_assets_apart() -> None:
     assert 2 == len({asset_id(path, rules) for path in paths})
     assert 2 == len({asset_id(path, rules) for path in ("hdfs://a/t/f", "hdfs://b/t/f")})
     assert 1 == len({asset_id(path, rules) for path in ("s3://b/t/f", "s3a://b/t/f")})
+
+
+# ---- sightings in a row --------------------------------------------------------------------------------
+def seen(assets: AssetLake, *, apart: timedelta = timedelta(0)) -> dict[str, int]:
+    """How often each asset of the latest run was seen in an unbroken series."""
+    table = make_table(assets)
+    rows = times_seen(table, table.runs(), apart, assets.services.choice.rules()).summary().to_pylist()
+    return {row["asset"].decode(): row["seen"] for row in rows}
+
+
+def test_an_asset_that_was_needed_in_between_begins_again(assets: AssetLake) -> None:
+    for names in ("ab", "b", "ab"):
+        add_run(assets, [{"name": name} for name in names])
+    assert {"a": 1, "b": 3} == seen(assets)
+
+
+def test_a_run_that_is_too_close_to_count_ends_a_series_all_the_same(assets: AssetLake) -> None:
+    for names in ("ab", "ab", "b", "ab"):
+        add_run(assets, [{"name": name} for name in names])
+    assert {"a": 1, "b": 2} == seen(assets, apart=timedelta(days=2))
+
+
+def test_a_run_that_left_the_table_out_ends_no_series(assets: AssetLake) -> None:
+    add_run(assets, [{"name": "a"}])
+    add_run(assets, [], settings={"exclude": ["db[.]t"]})
+    add_run(assets, [], settings={"include": ["hr[.].*"]})
+    add_run(assets, [], settings={"left_out": ["memory://warehouse/"]})
+    add_run(assets, [], settings={"left_out": ["*"]})
+    add_run(assets, [{"name": "a"}])
+    assert {"a": 2} == seen(assets)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"include": ["db[.].*"]}, {"left_out": ["memory://elsewhere/"]}, {"exclude": "hr[.].*"}]
+)
+def test_a_run_that_looked_at_the_table_ends_the_series_of_what_it_did_not_see(
+    assets: AssetLake, settings: dict[str, object]
+) -> None:
+    add_run(assets, [{"name": "a"}])
+    add_run(assets, [], settings=settings)
+    add_run(assets, [{"name": "a"}])
+    assert {"a": 1} == seen(assets)
+
+
+@pytest.mark.parametrize("changed", [{"sizeBytes": 7}, {"modified": FIRST}])
+def test_sightings_of_an_earlier_file_do_not_count_for_a_later_one_at_its_path(
+    assets: AssetLake, changed: dict[str, object]
+) -> None:
+    for more in ({}, {}, changed, changed, changed):
+        add_run(assets, [{"name": "a", **more}])
+    assert {"a": 3} == seen(assets)
+
+
+def test_a_row_that_a_run_added_twice_counts_once(assets: AssetLake) -> None:
+    add_run(assets, [{"name": "a"}, {"name": "a"}])
+    add_run(assets, [{"name": "a"}])
+    assert {"a": 2} == seen(assets)
+
+
+def test_more_runs_than_one_number_has_bits_are_counted(assets: AssetLake) -> None:
+    for number in range(130):
+        add_run(assets, [{"name": "a"}], run=str(number))
+    assert {"a": 130} == seen(assets)
+
+
+def test_a_file_that_a_branch_needed_for_a_while_is_deleted_only_after_new_sightings(assets: AssetLake) -> None:
+    old = assets.state
+    assets.write("c.parquet")
+    assets.identify()
+    assets.lake.commit("back", put(old.version))  # b.parquet is needed again
+    assets.identify()
+    assets.lake.commit("back", put(assets.state.version))
+    assets.lake.advance(timedelta(days=10))
+    assets.identify()
+    assets.delete()
+    assert f"{DATA}b.parquet" in assets.lake.paths()
+    assert f"{DATA}a.parquet" not in assets.lake.paths()
+    assets.identify()
+    assets.delete()
+    assert f"{DATA}b.parquet" not in assets.lake.paths()
+
+
+def test_files_that_too_few_runs_have_seen_are_not_said_to_have_changed(assets: AssetLake) -> None:
+    assets.identify()
+    assets.write("c.parquet")
+    assets.identify()
+    report = assets.delete()
+    reasons = {file.reason for file in report.collection.spared_files}
+    assert {"too few runs have seen it, the predicate leaves it out, or it has changed since the latest run"} == reasons
+
+
+@pytest.mark.parametrize(("cutoff", "differs"), [("main=P1D", False), ("main=P2D", True)])
+def test_only_policies_that_differ_are_said_to_differ(assets: AssetLake, cutoff: str, *, differs: bool) -> None:
+    for _ in range(2):
+        assets.identify(cutoff=["main=P1D"])
+    report = assets.delete(cutoff=[cutoff])
+    assert differs is any("`cutoff` differs from the latest run" in text for text in report.collection.warnings)

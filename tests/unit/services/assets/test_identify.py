@@ -10,9 +10,11 @@ import pytest
 from nessie_gc_memory import delete, put
 from unit.services.assets.conftest import NAME, RUNS, TABLE, AssetLake
 
+from nessie_gc_core.cli.screen import show_result
 from nessie_gc_core.errors import ConfigurationError, RepositoryError, TableError
 from nessie_gc_core.model.asset_runs import ASSET_RUNS
 from nessie_gc_core.model.assets import ASSETS, ORIGINAL_COLUMNS
+from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.assets.identify import IdentifyService, open_table
 from nessie_gc_core.services.assets.parameters import IdentifyParameters
 
@@ -210,3 +212,22 @@ def test_history_that_cannot_be_read_is_left_out_and_said(assets: AssetLake) -> 
     report = assets.identify(history=True)
     assert report.found.assets > 0
     assert any("the history is incomplete: main: the server forgot" in each for each in report.collection.warnings)
+
+
+def test_the_screen_says_what_was_found_and_not_what_would_be_deleted(
+    assets: AssetLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = assets.identify()
+    show_result("identify-unreferenced", report, as_json=False, zone=None)
+    shown = capsys.readouterr().out
+    assert "this command deletes no files" in shown
+    assert "dry run" not in shown
+    assert "would delete" not in shown
+
+
+def test_unreferenced_files_of_its_own_tables_are_counted_apart(assets: AssetLake) -> None:
+    assets.identify()
+    report = assets.identify()
+    report.collection.outcomes[Outcome.WOULD_DELETE].files += 3
+    assert 3 == report.left_out
+    assert "left out: 3 unreferenced files of this program's own tables" in str(report)
