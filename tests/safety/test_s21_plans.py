@@ -325,7 +325,7 @@ def test_s21_a_plan_is_applied_with_the_options_it_was_made_with(
     garbage.advance(timedelta(minutes=10))
     given: dict[str, Any] = {"min_age": timedelta(minutes=5), "no_age_floor": True, "allow": ["memory://wh/"]}
     services.sweep(services.mark(), SweepParameters(plan=str(path), **given))
-    with pytest.raises(ConfigurationError, match="`allow` is .*'memory://wh/db/'.* was made with .*'memory://wh/'"):
+    with pytest.raises(ConfigurationError, match=r"`allow` is .*'memory://wh/db/'.* was made with .*'memory://wh/'"):
         apply(services, path, allow=["memory://wh/db/"])
     report = apply(services, path, allow=["memory://wh/"])
     assert 4 == report.outcomes[Outcome.DELETED].files
