@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from contextlib import suppress
 
 import click
 
@@ -57,7 +58,8 @@ def fail(error: BaseException, session: Session) -> int:
     failed = failure(*describe(error), command, busy=is_busy(error))
     _say(failed.message, session, error)
     if session.as_json:
-        click.echo(json_text(with_format(failed.body)))
+        with suppress(OSError):  # what failed may have been this; the error was said
+            click.echo(json_text(with_format(failed.body)))
     return failed.exit_code
 
 

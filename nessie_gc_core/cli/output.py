@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from io import FileIO, TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 import click
 from rich.console import Console
@@ -28,9 +28,53 @@ _stands_for_output: ContextVar[str | None] = ContextVar("stands_for_output", def
 """A file that a command writes and that is copied to standard output."""
 
 
+class _Result:
+    """Where the result goes; what cannot be written there is an error of this program, in one line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Writes.
+
+        Raises:
+            NessieGcError: it cannot be written.
+        """
+        with _telling():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Flushes.
+
+        Raises:
+            NessieGcError: something cannot be written.
+        """
+        with _telling():
+            self._stream.flush()
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:  # whoever read it has seen enough
+        raise
+    except OSError as error:
+        raise NessieGcError(f"cannot write the result to standard output: {error.strerror or error}") from error
+
+
+def _out() -> TextIO | None:
+    """Receives the result; ``None``: standard output is closed, and nobody reads it."""
+    stream = _result.get() or sys.stdout
+    return None if stream is None else cast("TextIO", _Result(stream))
+
+
 def standard_output() -> Console:
     """The console of results."""
-    console = Console(highlight=False, soft_wrap=False, file=_result.get())
+    console = Console(highlight=False, soft_wrap=False, file=_out())
     if not console.is_terminal:
         console.width = PLAIN_WIDTH
     return console
@@ -38,7 +82,7 @@ def standard_output() -> Console:
 
 def say(text: str) -> None:
     """Prints one line; data in it can neither control the terminal nor look like another line."""
-    click.echo(shown(with_flags(with_names(text))), file=_result.get())
+    click.echo(shown(with_flags(with_names(text))), file=_out())
 
 
 def with_names(text: str) -> str:
@@ -64,12 +108,12 @@ def write_new(path: str | os.PathLike[str], text: str) -> None:
 
 def print_json(body: Mapping[str, Any]) -> None:
     """Prints one JSON object, with the version of its format."""
-    click.echo(json_text(with_format(body), indent=2), file=_result.get())
+    click.echo(json_text(with_format(body), indent=2), file=_out())
 
 
 def print_json_stream(head: Mapping[str, Any], arrays: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
     """Prints one JSON object, with the version of its format, whose arrays come as they are read."""
-    out = _result.get()
+    out = _out()
     parts = [f"{json.dumps(key)}: {json_text(value)}" for key, value in with_format(head).items()]
     click.echo("{" + ", ".join(parts), nl=False, file=out)
     for name, rows in arrays.items():
@@ -82,11 +126,17 @@ def print_json_stream(head: Mapping[str, Any], arrays: Mapping[str, Iterable[Map
 
 @contextmanager
 def result_alone() -> Iterator[None]:
-    """Keeps standard output for the result: what libraries, a JVM and other children print goes to standard error."""
+    """Keeps standard output for the result: what libraries, a JVM and other children print goes to standard error.
+
+    Raises:
+        NessieGcError: standard output is closed.
+    """
     if _result.get() is not None:  # it is so already
         yield
         return
     before = sys.stdout
+    if before is None:
+        raise NessieGcError("standard output is closed, so that the result cannot be written: send it to a file")
     with _kept(before) as out:
         token = _result.set(out)
         sys.stdout = sys.stderr

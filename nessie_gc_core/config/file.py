@@ -76,7 +76,7 @@ class ConfigFile:
         try:
             found = io.BytesIO(path.read_bytes() if contents is None else contents)
             data = tomllib.loads(io.TextIOWrapper(found, encoding="utf-8").read())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ConfigurationError(f"{path} is not a TOML file: {_where(error)}") from error
         except OSError as error:
             raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror or error}") from error
@@ -114,8 +114,10 @@ def keys_of(names: Iterable[str]) -> set[str]:
     return {name.replace("_", "-") for name in names if name != "config"}
 
 
-def _where(error: tomllib.TOMLDecodeError | UnicodeDecodeError) -> str:
+def _where(error: tomllib.TOMLDecodeError | UnicodeDecodeError | RecursionError) -> str:
     """Where it went wrong, without the text, which may be a secret."""
+    if isinstance(error, RecursionError):
+        return "its values are nested too deeply"
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
     _, found, place = str(error).rpartition("(at ")

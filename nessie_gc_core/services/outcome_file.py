@@ -87,12 +87,16 @@ class OutcomeFile:
         unfinished = plan.with_name(f"{plan.name}.unfinished")
         with telling_errors(self._path):
             since = self._format.position()
-            with unfinished.open("wb") as file:
-                file.write(json.dumps({"since": since, "outcome": self._done.value}).encode() + b"\n")
-                for batch in planned.batches():
-                    file.writelines(json.dumps(list(row.values())).encode() + b"\n" for row in batch.to_pylist())
-                file.flush()
-                os.fsync(file.fileno())
+            try:
+                with unfinished.open("wb") as file:
+                    file.write(json.dumps({"since": since, "outcome": self._done.value}).encode() + b"\n")
+                    for batch in planned.batches():
+                        file.writelines(json.dumps(list(row.values())).encode() + b"\n" for row in batch.to_pylist())
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError:
+                unfinished.unlink(missing_ok=True)
+                raise
             unfinished.replace(plan)
             sync_folder(plan)
 

@@ -18,6 +18,7 @@ from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.batches import Row, from_micros, to_batches
 from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.model.report_format import FILE_KEY, FORMAT
+from nessie_gc_core.model.text import one_line
 
 RECORDED = pa.schema(
     [*OUTCOMES, pa.field("live_set_id", pa.string(), nullable=False), pa.field("recorded", pa.int64(), nullable=False)]
@@ -76,8 +77,9 @@ def telling_errors(path: Path | None) -> Iterator[None]:
     """Says of which outcome file an error is."""
     try:
         yield
-    except OSError as error:
-        raise NessieGcError(f"cannot write `outcomes_to` {path}: {error.strerror or error}") from error
+    except (OSError, pa.ArrowException) as error:
+        said = getattr(error, "strerror", None) or one_line(error)
+        raise NessieGcError(f"cannot write `outcomes_to` {path}: {said}") from error
 
 
 class JsonLines(OutcomeFormat):
@@ -122,8 +124,10 @@ class JsonLines(OutcomeFormat):
 
     def close(self) -> None:
         """Syncs and closes the file."""
-        self.sync()
-        self._file.close()
+        try:
+            self.sync()
+        finally:
+            self._file.close()
 
 
 class ParquetParts(OutcomeFormat):
@@ -136,6 +140,7 @@ class ParquetParts(OutcomeFormat):
         self._unfinished.open("wb").close()
         self._unfinished.unlink()
         self._writer: parquet.ParquetWriter | None = None
+        self._failed = False
 
     def position(self) -> int:
         """The number of the next file."""
@@ -146,20 +151,32 @@ class ParquetParts(OutcomeFormat):
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Adds rows to the file that is not finished."""
-        if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._unfinished, _IN_PARQUET)
-        self._writer.write_batch(batch)
+        with self._removed_on_failure():
+            if self._writer is None:
+                self._writer = parquet.ParquetWriter(self._unfinished, _IN_PARQUET)
+            self._writer.write_batch(batch)
 
     def sync(self) -> None:
         """Finishes the file and gives it its name."""
         if self._writer is None:
             return
-        self._writer.close()
-        self._writer = None
-        with self._unfinished.open("rb+") as written:
-            os.fsync(written.fileno())
-        self._name()
+        with self._removed_on_failure():
+            self._writer.close()
+            self._writer = None
+            with self._unfinished.open("rb+") as written:
+                os.fsync(written.fileno())
+            self._name()
         sync_folder(self._path)
+
+    @contextmanager
+    def _removed_on_failure(self) -> Iterator[None]:
+        """Leaves no file behind that cannot be finished, such as on a full disk."""
+        try:
+            yield
+        except Exception:
+            self._failed, self._writer = True, None
+            self._unfinished.unlink(missing_ok=True)
+            raise
 
     def _name(self) -> None:
         """Takes the next name; what somebody else has finished meanwhile is never replaced."""
@@ -182,7 +199,9 @@ class ParquetParts(OutcomeFormat):
                 yield from (batch.cast(schema) for batch in file.iter_batches(columns=schema.names))
 
     def close(self) -> None:
-        """Finishes the file; the first is there even where it has no row."""
+        """Finishes the file; the first is there even where it has no row, unless one could not be written."""
+        if self._failed:
+            return
         if self.position() == 0:
             self.write(pa.RecordBatch.from_pylist([], schema=RECORDED))
         self.sync()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,32 @@ def test_an_unexpected_error_is_one_line_and_says_how_to_see_more(
 def test_an_interrupt_is_exit_code_130(run: Run, lake: MemoryLake) -> None:
     lake.faults.references = KeyboardInterrupt()  # type: ignore[assignment]  # the user, at this very moment
     assert 130 == run(*GC).exit_code
+
+
+def test_values_of_a_file_that_are_nested_too_deeply_are_one_line(run: Run, home: Path) -> None:
+    (home / "deep.toml").write_text("allow = " + "[" * 5_000 + "]" * 5_000, encoding="utf-8")
+    result = run("gc", "--config", str(home / "deep.toml"))
+    assert (2, f"{home / 'deep.toml'} is not a TOML file: its values are nested too deeply") == (
+        result.exit_code,
+        one_line(result),
+    )
+
+
+FULL = "error: cannot write the result to standard output: No space left on device\n"
+CLOSED = "error: standard output is closed, so that the result cannot be written: send it to a file\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "to", "said"),
+    [
+        ("plugins --json", "> /dev/full", FULL),
+        ("plugins", "> /dev/full", FULL),
+        ("plugins --json", ">&-", CLOSED),
+        ("wrong --json", "> /dev/full", "error: No such command 'wrong'. (see nessie-gc --help)\n"),
+    ],
+)
+def test_a_result_that_cannot_be_written_is_one_line(arguments: str, to: str, said: str) -> None:
+    command = f"exec '{sys.executable}' -m nessie_gc_core {arguments} {to}"
+    done = subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True, timeout=120)
+    assert said == done.stderr
+    assert done.returncode

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ from pyarrow import parquet
 from nessie_gc_core.algorithms.planned import PLANNED_FILES
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.engines.local import LocalEngine
-from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.relations import OUTCOMES, UNKNOWN_TIME
 from nessie_gc_core.services.outcome_file import OutcomeFile
@@ -216,3 +218,28 @@ def _rows(folder: Path, path: Path) -> list[tuple[str, str, str | None]]:
         for part in sorted(folder.glob("*.parquet"))
         for row in parquet.read_table(part).to_pylist()
     ]
+
+
+@pytest.fixture
+def full_disk() -> Iterator[Callable[[], object]]:
+    """From its call on, no file can become longer than a few bytes."""
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("name", ["outcomes.parquet", "outcomes.jsonl"])
+@pytest.mark.parametrize("deletes", [False, True])
+def test_a_full_disk_is_named_and_leaves_nothing_unfinished(
+    tmp_path: Path, engine: Engine, outcomes: Dataset, full_disk: Callable[[], object], name: str, *, deletes: bool
+) -> None:
+    path, files = tmp_path / name, planned(engine, *map(str, range(100)))
+    rows = outcomes.checkpoint()
+    said = f"cannot write `outcomes_to` {path}: .*File too large"
+    with pytest.raises(NessieGcError, match=said), open_file(path, deletes=deletes) as file:
+        full_disk()
+        if deletes:
+            file.plan(files)
+        file.write(rows)
+    assert not list(tmp_path.glob("*.unfinished"))
