@@ -29,6 +29,13 @@ class RollOver:
     """The wall clock's year, month, day, hour and minute, zero-padded and joined by underscores."""
 
 
+def _latest_wall(now: datetime) -> datetime:
+    """The latest time that a wall clock may have shown by now: it was set back while it shows times again."""
+    wall = now.replace(tzinfo=None, fold=0)
+    first, again = (now.replace(fold=fold).utcoffset() for fold in (0, 1))
+    return wall if not now.fold or first is None or again is None else wall + (first - again)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
     """How often something rolls over: hourly, daily, weekly (Mondays), monthly, yearly, or a part of a day."""
@@ -66,7 +73,7 @@ class Period:
         A wall clock that is set back shows some times twice: of these, the first counts. One that is set forward
         leaves some out: parts of a day that begin there do not exist, and days begin where the clock goes on.
         """
-        wall: datetime | None = self._floor(upto.astimezone(zone).replace(tzinfo=None, fold=0))
+        wall: datetime | None = self._floor(_latest_wall(upto.astimezone(zone)))
         while wall is not None:
             instant = wall.replace(tzinfo=zone).astimezone(UTC)
             is_there = self.step is None or instant.astimezone(zone).replace(tzinfo=None) == wall

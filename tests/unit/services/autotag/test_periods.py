@@ -98,3 +98,18 @@ def test_what_is_no_period_is_refused_by_name(period: str) -> None:
         Period.parse(period)
     assert repr(period) in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(("zone", "night"), [("Europe/Berlin", (2026, 10, 25)), ("Australia/Lord_Howe", (2026, 4, 4))])
+def test_no_period_that_had_begun_is_taken_back_while_a_clock_shows_an_hour_again(
+    zone: str, night: tuple[int, int, int]
+) -> None:
+    begin = datetime(*night, tzinfo=UTC) + timedelta(hours=-3 if zone == "Europe/Berlin" else 12)
+    before: list[datetime] = []
+    for minutes in range(0, 360, 5):
+        upto = begin + timedelta(minutes=minutes)
+        now = [each.instant for each in islice(Period.parse("PT15M").roll_overs(upto, ZoneInfo(zone)), 8)]
+        assert sorted(now, reverse=True) == now
+        assert all(instant in now for instant in before if instant > now[-1]), upto
+        assert max(before, default=now[0]) <= now[0]
+        before = now
