@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_jdbc.database import BULK_ROWS
 
 from nessie_gc_core.errors import LeaseHeldError
@@ -67,3 +70,14 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_batches_and_no_lo
     assert 1 == store.add_content_versions(found, [version(-1)])
     store.finish_identify(found, at=NOON)
     assert LiveSetStatus.IDENTIFY_SUCCESS is store.get(found).status
+
+
+def test_a_copy_of_an_sqlite_file_has_what_a_run_wrote_that_has_ended(sqlite_url, tmp_path):
+    live_set, copy = uuid4(), tmp_path / "copy.db"
+    with JdbcLiveSetStore.from_options({"url": sqlite_url}) as store:
+        store.acquire_lease("r", "me", host="h", process=1, duration=timedelta(minutes=1))
+        store.start_identify(live_set, repository="r", created=datetime(2026, 1, 1, tzinfo=UTC))
+        store.release_lease("r", "me")
+        shutil.copy(sqlite_url.removeprefix("sqlite:///"), copy)  # while the store is open, as that of a scheduler
+        with JdbcLiveSetStore.from_options({"url": f"sqlite:///{copy}"}) as copied:
+            assert [live_set] == [each.id for each in copied.live_sets()]

@@ -103,6 +103,18 @@ class Database:
         """Closes all connections; the next use opens new ones."""
         self.engine.dispose()
 
+    def settle(self) -> None:
+        """Moves what a run has written from SQLite's log into its file, as far as nobody reads the log.
+
+        The log is large, for speed; without this, a copy of the file alone would lack the latest runs.
+        """
+        if self.engine.dialect.name != "sqlite":
+            return
+        with self.engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            driver.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
     # ---- transactions ---------------------------------------------------------------------------------
     def write(self, work: Callable[[Connection], _T]) -> _T:
         """Runs work in a transaction that writes, and gives what it gives; what it reads stays true until it ends.

@@ -174,9 +174,10 @@ class RegisterVerbs(LiveSetStore):
         return None if row is None else _lease_holder(row)
 
     def release_lease(self, repository: str, owner: str) -> None:
-        """Releases the lease."""
+        """Releases the lease: a run has ended."""
         where = leases.c.repository_key == key_of(repository), leases.c.owner == owner
         self.database.execute(delete(leases).where(*where))
+        self.database.settle()
 
 
 def _lease_holder(row: Row[Any]) -> LeaseHolder:
