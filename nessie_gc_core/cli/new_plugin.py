@@ -24,7 +24,7 @@ def new_plugin(call: Call) -> int:
     target = files[0].parent
     then = [
         f"python -m pip install -e {target} 'nessie-gc-core[testing]'",
-        f"python -m pytest -c {target}/pyproject.toml",
+        f"python -m pytest -c {target}/pyproject.toml {target}",
     ]
     if call.session.as_json:
         print_json({"folder": str(target), "files": [str(file) for file in files], "next": then})

@@ -6,9 +6,12 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 
 import pyarrow as pa
+
+from nessie_gc_core.errors import ConfigurationError
 
 
 class _Later(MetaPathFinder):
@@ -42,6 +45,16 @@ class _Telling(Loader):
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
         pa.table({"any": [0]}).to_pandas()
+
+
+def check_pandas() -> None:
+    """Says what to install where rows are asked for as pandas has them.
+
+    Raises:
+        ConfigurationError: pandas is not installed.
+    """
+    if sys.modules.get("pandas", ...) is None or find_spec("pandas") is None:
+        raise ConfigurationError("to_pandas() needs pandas: pip install pandas (or use to_dict() or to_arrow())")
 
 
 def leave_pandas_out() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.without_pandas import check_pandas
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.report_html import report_html
 from nessie_gc_core.services.tally import TableTally, Tally, total
@@ -261,7 +262,12 @@ class GcReport:
         raise IncompleteError(f"live set {self.live_set_id}: {said}; see the report, and run again")
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per outcome: ``outcome``, ``files``, ``bytes``; needs pandas."""
+        """One row per outcome: ``outcome``, ``files``, ``bytes``.
+
+        Raises:
+            ConfigurationError: pandas is not installed.
+        """
+        check_pandas()
         import pandas as pd
 
         rows = [{"outcome": outcome.value, **tally.to_dict()} for outcome, tally in self.outcomes.items()]

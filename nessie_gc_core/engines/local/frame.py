@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.without_pandas import check_pandas
 
 if TYPE_CHECKING:
     import duckdb
@@ -44,7 +45,12 @@ class LocalFrame:
         return self._relation.to_arrow_table()
 
     def to_pandas(self) -> pd.DataFrame:
-        """All rows as a pandas DataFrame; needs pandas."""
+        """All rows as a pandas DataFrame.
+
+        Raises:
+            ConfigurationError: pandas is not installed.
+        """
+        check_pandas()
         return self._relation.df()
 
     def sql(self, query: str) -> LocalFrame:

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -62,3 +65,18 @@ def test_a_name_that_is_no_name_of_a_package_is_refused(run: Run, home: Path, na
 def test_the_kind_has_to_be_given(run: Run) -> None:
     assert "--kind" in one_line(run("new-plugin", "tape"))
     assert "'liste' is not one of 'repository', 'lister'" in one_line(run("new-plugin", "tape", "--kind", "liste"))
+
+
+def test_the_tests_it_proposes_are_those_of_the_new_plugin_alone(run: Run, home: Path) -> None:
+    (home / "test_of_somebody_else.py").write_text("def test_it() -> None: ...", encoding="utf-8")
+    _, command = json.loads(run("new-plugin", "tape", "--kind", "lister", "--json").stdout)["next"]
+    collected = subprocess.run(
+        [sys.executable, *command.split()[1:], "--collect-only", "-q"],
+        cwd=home,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(home / "nessie-gc-tape/src"), *sys.path])},
+        check=False,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert "test_tape.py::" in collected
+    assert "somebody_else" not in collected

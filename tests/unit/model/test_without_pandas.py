@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 
 def said(program: str) -> str:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
@@ -39,3 +41,25 @@ def test_a_program_that_has_pandas_keeps_it() -> None:
 def test_a_missing_pandas_stays_missing() -> None:
     program = START + "sys.path[:] = []\ntry:\n    import pandas\nexcept ImportError as error:\n    print(error)"
     assert said(program) == "No module named 'pandas'\n"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "from nessie_gc_core.services.report import GcReport as R; r = R()",
+        "import duckdb; from nessie_gc_core.engines.local.frame import LocalFrame as F; r = F(duckdb.sql('SELECT 1'))",
+    ],
+)
+def test_rows_that_are_asked_for_without_pandas_say_what_to_install(rows: str) -> None:
+    program = f"""
+import sys
+{rows}
+sys.modules["pandas"] = None
+try:
+    r.to_pandas()
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    assert said(program) == (
+        "ConfigurationError to_pandas() needs pandas: pip install pandas (or use to_dict() or to_arrow())\n"
+    )
