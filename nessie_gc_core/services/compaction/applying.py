@@ -71,6 +71,8 @@ class Compactor:
     look: TableLook
     rewrite: FileRewrite
     commit_retries: int
+    reviewed: bool = True
+    """Whether somebody saw the plan, or its size is limited, so that no partition is rewritten that has grown since."""
     go_on: GoOn = never_stopped
     """Asked before every rewrite; raises if the run has to end."""
 
@@ -89,6 +91,8 @@ class Compactor:
                 log.info("%s; planning it again", error)
                 wanted, tries_left = self._again(planned, work.left), tries_left - 1
                 work.planned_again(wanted)
+                if wanted.report.outcome is Compacted.NOT_WORTH_IT and _MORE in work.waiting.values():
+                    return self._ended(work, Compacted.WAITING, _MORE)
                 if wanted.report.outcome is not Compacted.REWRITTEN:
                     return self._ended(work, wanted.report.outcome, wanted.report.reason)
             except CommitUnknownError as error:
@@ -122,8 +126,10 @@ class Compactor:
             reason = "it was replaced by another table with the same name"
             return replace(found, report=replace(found.report, outcome=Compacted.GONE, reason=reason))
         before = {plan.partition: plan for plan in planned.plans}
-        within = [_within(plan, before[plan.partition]) for plan in found.plans if plan.partition in left]
-        found = found.with_plans(within)
+        plans = [plan for plan in found.plans if plan.partition in left]
+        if self.reviewed:
+            plans = [_within(plan, before[plan.partition]) for plan in plans]
+        found = found.with_plans(plans)
         return found if found.plans else replace(found, report=replace(found.report, reason=_TAKEN))
 
     def _ended(self, work: _Work, outcome: Compacted, reason: str | None) -> CompactedTable:
@@ -132,7 +138,7 @@ class Compactor:
         committed = any(each.snapshot_ids for each in done)
         if committed and outcome in (Compacted.CONFLICT, Compacted.REFUSED, Compacted.GONE, Compacted.UNREADABLE):
             outcome = Compacted.PARTLY
-        if committed and outcome in (Compacted.NOT_WORTH_IT, Compacted.REWRITTEN):
+        if committed and outcome in (Compacted.NOT_WORTH_IT, Compacted.WAITING, Compacted.REWRITTEN):
             outcome = Compacted.PARTLY if work.begun & work.waiting.keys() else Compacted.REWRITTEN
         if not committed and outcome is Compacted.REWRITTEN:
             outcome, reason = Compacted.NOT_WORTH_IT, _NOTHING_FOUND

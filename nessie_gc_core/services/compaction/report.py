@@ -25,6 +25,8 @@ class Compacted(StrEnum):
     """Some of it was committed, and the rest failed."""
     NOT_WORTH_IT = "not worth it"
     """No partition is due, or each that is has a reason to be left as it is."""
+    WAITING = "waiting"
+    """Somebody else changed it since, so that more would be rewritten than was planned; nothing was."""
     LEFT_ALONE = "left alone"
     """Someone else maintains it, or it is not an Iceberg table."""
     CONFLICT = "conflict"

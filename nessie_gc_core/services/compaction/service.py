@@ -54,7 +54,7 @@ class CompactService(Service[Run]):
             NessieGcError: the catalog cannot be listed.
         """
         planned = self.plan(run)
-        return planned.report if self.parameters.dry_run else self.apply(run, planned)
+        return planned.report if self.parameters.dry_run else self._apply(run, planned, reviewed=False)
 
     def plan(self, run: Run) -> PlannedCompaction:
         """Says what would be compacted; writes nothing."""
@@ -79,13 +79,16 @@ class CompactService(Service[Run]):
             ConfigurationError: the branch to work on is there already, or the repository has none.
             NessieGcError: it could not be made.
         """
+        return self._apply(run, planned, reviewed=True)
+
+    def _apply(self, run: Run, planned: PlannedCompaction, *, reviewed: bool) -> CompactionReport:
         name, base = self.parameters.work_branch, self.parameters.table_branch
         if name is None or base is None or not planned.report.rewritten:
-            return self._applied(run, planned, self._maintenance(run, base))
+            return self._applied(run, planned, self._maintenance(run, base), reviewed=reviewed)
         with WorkBranch.made(run.repository, name, base) as work:
             maintenance = self._maintenance(run, name)
             work.check_catalog(_locations(planned, maintenance))
-            report = self._applied(run, planned, maintenance)
+            report = self._applied(run, planned, maintenance, reviewed=reviewed)
             run.go_on()
         done = [table for table in report.tables if _is_meant(table, planned)]
         rows = [replace(table, reference=name) if table.snapshot_ids else table for table in report.tables]
@@ -97,7 +100,9 @@ class CompactService(Service[Run]):
         )
         return replace(report, tables=rows, work_branch=merge)
 
-    def _applied(self, run: Run, planned: PlannedCompaction, maintenance: Maintenance) -> CompactionReport:
+    def _applied(
+        self, run: Run, planned: PlannedCompaction, maintenance: Maintenance, *, reviewed: bool
+    ) -> CompactionReport:
         started = run.elapsed()
         tables: list[CompactedTable] = []
         with OpenConnectors(run.choice) as connectors:
@@ -106,6 +111,7 @@ class CompactService(Service[Run]):
                 look=self._look(run, maintenance, connectors),
                 rewrite=self.parameters.rewrite(self.name),
                 commit_retries=self.parameters.commit_retries,
+                reviewed=reviewed or self.parameters.budget is not None,
                 go_on=run.go_on,
             )
             for number, table in enumerate(planned.tables, start=1):

@@ -58,9 +58,13 @@ def planned(look: TableLook) -> PlannedTable:
     return look.looked(("db", "t"))
 
 
-def compacted(look: TableLook, table: PlannedTable, go_on: GoOn = never_stopped) -> CompactedTable:
+def compacted(
+    look: TableLook, table: PlannedTable, go_on: GoOn = never_stopped, *, reviewed: bool = True
+) -> CompactedTable:
     rewrite = EAGER.rewrite("compact")
-    compactor = Compactor(maintenance=look.maintenance, look=look, rewrite=rewrite, commit_retries=2, go_on=go_on)
+    compactor = Compactor(
+        maintenance=look.maintenance, look=look, rewrite=rewrite, commit_retries=2, reviewed=reviewed, go_on=go_on
+    )
     return compactor.compacted(table)
 
 
@@ -386,3 +390,36 @@ def test_parameters_that_make_no_sense_are_refused(given: dict[str, Any], said: 
 def test_a_strategy_that_nobody_knows_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="strategy"):
         CompactParameters.from_mapping({"strategy": "shuffle"})
+
+
+def takes_an_append(lake: ExpiryLake, maintenance: ScriptedMaintenance, name: str, rows: pa.Table) -> None:
+    """Somebody appends a file between the plan and the first rewrite, which then finds another state."""
+
+    def answer(table: CurrentTable) -> RewrittenFiles:
+        if len(maintenance.rewritten) == 1:
+            lake.load(name).append(rows)
+            raise CommitConflictError("others were faster")
+        return RewrittenFiles(after=table, snapshot_ids=(len(maintenance.rewritten),))
+
+    maintenance.files = answer
+
+
+def test_a_table_that_takes_appends_is_planned_again_where_nobody_reviewed_the_plan(
+    lake: ExpiryLake, look: TableLook, maintenance: ScriptedMaintenance
+) -> None:
+    before = planned(look)
+    takes_an_append(lake, maintenance, "db.t", ROWS)
+    done = compacted(look, before, reviewed=False)
+    assert (Compacted.REWRITTEN, None, (2,)) == (done.outcome, done.reason, done.snapshot_ids)
+
+
+def test_a_reviewed_plan_of_a_table_that_takes_appends_waits_and_says_so(
+    lake: ExpiryLake, look: TableLook, maintenance: ScriptedMaintenance
+) -> None:
+    before = planned(look)
+    takes_an_append(lake, maintenance, "db.t", ROWS)
+    done = compacted(look, before)
+    said = "another process changed it, and it needs more work now than planned"
+    assert (Compacted.WAITING, said, ()) == (done.outcome, done.reason, done.snapshot_ids)
+    assert not done.is_failed
+    assert f"db.t: waiting: {said}" in str(done)
