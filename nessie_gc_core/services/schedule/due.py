@@ -16,6 +16,8 @@ from nessie_gc_core.services.schedule.tables import reclaimable_bytes
 
 HEALTH = "health"
 """The service whose report decides."""
+_OF_MANIFESTS = {FindingName.SMALL_FILES, FindingName.DELETE_FILES, FindingName.MANIFESTS, FindingName.HELD_BACK}
+"""What manifests say by partition, and summaries only of the table as a whole."""
 _NO_TABLE = {"exclude": "(?s:.*)"}
 """Parameters with which it reads no table."""
 
@@ -62,15 +64,16 @@ class Trigger:
         """Whether something decides beside commits, which are counted without a look at tables."""
         return bool(self.findings) or self.reclaimable_bytes is not None
 
-    def parameters(self, succeeded: datetime | None) -> dict[str, str]:
+    def parameters(self, succeeded: datetime | None) -> dict[str, str | bool]:
         """Parameters of ``health``, beside what the file says.
 
         Args:
             succeeded: when the last run of the job ended that succeeded.
         """
+        manifests: dict[str, str | bool] = {"read_manifests": True} if self.findings & _OF_MANIFESTS else {}
         if self.commits is None or succeeded is None:
-            return {}
-        counted = {"commits_since": succeeded.isoformat(), "max_commits": str(self.commits)}
+            return manifests
+        counted = {**manifests, "commits_since": succeeded.isoformat(), "max_commits": str(self.commits)}
         return counted if self.needs_tables else {**counted, **_NO_TABLE}
 
     def is_met(self, report: Mapping[str, Any]) -> bool:

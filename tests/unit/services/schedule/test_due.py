@@ -273,3 +273,18 @@ def test_a_run_that_was_not_due_is_neither_a_success_nor_a_failure(bench: Bench)
     (run,) = scheduler.run_due()
     assert ("NOT_DUE", "health found no small-files") == (run.status.value, run.error)
     assert [] == scheduler.run_due()
+
+
+@pytest.mark.parametrize("finding", ["small-files", "delete-files", "manifests", "held-back"])
+def test_findings_that_only_manifests_show_by_partition_read_the_manifests(finding: str) -> None:
+    trigger = Trigger.read([finding], None, 3)
+    assert trigger is not None
+    for succeeded in (None, MIDNIGHT):
+        given = Given.read([HealthParameters], trigger.parameters(succeeded), file=ConfigFile(), environment={})
+        assert given.settings(HealthParameters).read_manifests
+
+
+def test_other_findings_read_no_manifests() -> None:
+    trigger = Trigger.read(["snapshots", "delete-ratio", "metadata-size"], "1GB")
+    assert trigger is not None
+    assert {} == trigger.parameters(None)
