@@ -20,7 +20,7 @@ class Effort(StrEnum):
     """How much rewriting is allowed to reach the goals."""
 
     LOW = "low"
-    """The smallest manifests only, and at most a quarter of the bytes."""
+    """Small manifests only, and at most a quarter of the bytes."""
     MEDIUM = "medium"
     """What helps, and at most half of the bytes."""
     HIGH = "high"
@@ -35,7 +35,7 @@ class PartitionPriority(StrEnum):
     MEDIUM = "medium"
     """Manifests are rewritten, too, where a query for one partition opens more than three times as many as needed."""
     HIGH = "high"
-    """The same from twice as many on, and manifests whose ranges meet are rewritten together or not at all."""
+    """The same from twice as many on; manifests whose ranges meet are rewritten together, if the effort allows that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,8 @@ from nessie_gc_core.services.manifests.ranges import Box, Point, by_size, measur
 
 _TOO_MUCH = "its ranges overlap, and together they exceed what this effort rewrites; raise `effort`"
 
+_MANY = 3.0
+"""From so many manifests on that a query for one partition opens, nobody would call ranges fine."""
 _FULL = 1.2
 """Iceberg ends a new manifest at so many times the target size."""
 
@@ -151,13 +153,18 @@ class ManifestPlanner:
         wrong = found.small | found.large | found.crowded
         if not wrong:
             return []
-        parts: list[list[int]]
         if self._rules.whole:
-            parts = [[number for number in range(len(manifests)) if manifests[number].is_counted]]
-        elif self.priority is PartitionPriority.HIGH and found.boxes is not None:
-            parts = [part for part in meeting(found.boxes) if wrong & set(part)]
-        else:
-            parts = [[number] for number in sorted(wrong, key=lambda number: self._order(manifests, found, number))]
+            whole = [number for number in range(len(manifests)) if manifests[number].is_counted]
+            return self._within(budget, manifests, [whole])
+        if self.priority is PartitionPriority.HIGH and found.boxes is not None:
+            meet = [part for part in meeting(found.boxes) if wrong & set(part)]
+            if chosen := self._within(budget, manifests, meet):
+                return chosen
+        singly = sorted(wrong, key=lambda number: self._order(manifests, found, number))
+        return self._within(budget, manifests, [[number] for number in singly])
+
+    def _within(self, budget: float, manifests: Sequence[Manifest], parts: Iterable[Sequence[int]]) -> list[int]:
+        """The numbers in those parts that fit into the budget."""
         chosen: list[int] = []
         for part in parts:
             size = total(manifests[number] for number in part)
@@ -168,14 +175,14 @@ class ManifestPlanner:
 
     def _order(self, manifests: Sequence[Manifest], found: Problems, number: int) -> Point:
         """By partition, so that neighbours come together; where partitions do not matter, the smallest first."""
-        if self.priority is PartitionPriority.LOW or self.effort is Effort.LOW or found.boxes is None:
+        if self.priority is PartitionPriority.LOW or found.boxes is None:
             return by_size(manifests[number].length)
         return found.boxes[number].lower
 
     def _against(self, group: ManifestGroup, found: Problems, chosen: set[int]) -> str | None:
         """Why it is not worth it; ``None``: it is."""
         if not (found.small or found.large or found.crowded):
-            return "sizes and partition ranges are fine"
+            return self._fine(found)
         if not chosen:
             uncounted = any(not manifest.is_counted for manifest in group.manifests)
             return "its manifest list has no file counts" if uncounted else _TOO_MUCH
@@ -186,6 +193,15 @@ class ManifestPlanner:
             f"it would save {group.fewer:,} of {len(group.manifests):,} manifests, and this effort requires at least "
             f"{least:,}"
         )
+
+    def _fine(self, found: Problems) -> str:
+        """Why nothing is wrong; ranges are not called fine where they are only accepted."""
+        if found.overlap is None or found.overlap < _MANY:
+            return "sizes and partition ranges are fine"
+        opens = f"a query for one partition opens {found.overlap:.1f} manifests"
+        if self._rules.only_small or OVERLAPS[self.priority] is None:
+            return f"sizes are fine; {opens}, but this `effort` or `partition_priority` looks at sizes only"
+        return f"sizes are fine; {opens}, which is no more than the size of a partition needs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

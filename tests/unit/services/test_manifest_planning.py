@@ -202,12 +202,33 @@ def test_small_ones_that_overlap_count_as_those_that_they_become() -> None:
     assert 12 == len(chosen(nearly_large, HIGH))
 
 
-def test_what_meets_is_rewritten_together_or_not_at_all_where_partitions_matter_most() -> None:
+def test_what_meets_is_rewritten_together_where_partitions_matter_most() -> None:
     small = [manifest(100 + number, 7000, 3) for number in range(3)]
     found = chosen([*CLUSTERED, *small], MEDIUM, PartitionPriority.HIGH)
     assert ["m0", "m100", "m101", "m102"] == found
-    (group,) = planned([manifest(number, MB, 0, 9) for number in range(200)], MEDIUM, PartitionPriority.HIGH)
-    assert ((), "raise `effort`") == (group.chosen, str(group.reason)[-14:])
+
+
+def test_where_all_that_meets_is_too_much_the_highest_priority_does_what_the_medium_one_does() -> None:
+    manifests = [manifest(number, MB, 0, 9) for number in range(200)]
+    medium = chosen(manifests, MEDIUM, PartitionPriority.MEDIUM)
+    assert medium
+    assert medium == chosen(manifests, MEDIUM, PartitionPriority.HIGH)
+
+
+def test_a_low_effort_rewrites_neighbours_and_leaves_the_others_as_they_are() -> None:
+    aligned = [manifest(number, 7000 + number * 7919 % 500, number) for number in range(150)]  # a partition for each
+    found = chosen(aligned, LOW, target=80_000)
+    assert 4 < len(found) < len(aligned)
+    first = min(int(name[1:]) for name in found)
+    assert [f"m{number}" for number in range(first, first + len(found))] == sorted(
+        found, key=lambda name: int(name[1:])
+    )
+
+
+def test_ranges_that_are_only_accepted_are_not_called_fine() -> None:
+    (group,) = planned([manifest(number, TARGET, 0, 9) for number in range(57)], LOW)
+    said = "sizes are fine; a query for one partition opens 57.0 manifests, but this `effort` or `partition_priority` "
+    assert ((), f"{said}looks at sizes only") == (group.chosen, group.reason)
 
 
 def test_null_and_nan_have_their_places() -> None:
