@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -88,10 +89,11 @@ def _check_configuration(run: Run, parameters: GcParameters) -> str:
 
 def _check_schedule(file: ConfigFile, registry: PluginRegistry) -> str | Doubtful:
     from nessie_gc_core.services.schedule.definition import ScheduleDefinition
-    from nessie_gc_core.services.schedule.job_options import is_installed
+    from nessie_gc_core.services.schedule.job_options import check_names_live_set, is_installed
 
     jobs = ScheduleDefinition.read(file, JobDigests(registry)).jobs
     for name, job in jobs.items():
+        check_names_live_set(registry, job.service, {**os.environ, **file.of_job(name).options}, name)
         if not is_installed(registry, job.service):
             return Doubtful(f"the service {job.service!r} of the job {name!r} is not installed, so its runs will fail")
     return f"valid; {len(jobs):,} jobs" if len(jobs) != 1 else "valid; 1 job"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.given import refuse_blank
 from nessie_gc_core.config.settings import SETTINGS
 from nessie_gc_core.connectors import AnyService
@@ -29,6 +30,28 @@ def service_of_job(registry: PluginRegistry, name: str) -> AnyService:
         PluginError: it is not installed.
     """
     return PruneService if name == PruneService.name else registry.services.named(name)
+
+
+def check_names_live_set(registry: PluginRegistry, service: str, given: Mapping[str, Any], job: str) -> None:
+    """Refuses a job whose service needs a live set that nothing names: it could never run.
+
+    Args:
+        registry: the plugins.
+        service: what the job runs.
+        given: its options by their keys, and the environment.
+        job: the name of the job.
+
+    Raises:
+        ConfigurationError: the message names the job, and what to give.
+    """
+    wanted = _declared(service_of_job(registry, service).Parameters) if is_installed(registry, service) else {}
+    names = [name for name in ("live_set_id", "read_live_set_id_from", "apply") if name in wanted]
+    keys = {key for name in names for key in (hyphened(name), variable_of(name))}
+    if "read_live_set_id_from" in names and not keys & given.keys():
+        raise ConfigurationError(
+            f"the job {job!r} names no live set for {service!r}, so it can never run: give 'read-live-set-id-from', "
+            "the file that a job with 'write-live-set-id-to' writes, or run 'gc' instead"
+        )
 
 
 def is_installed(registry: PluginRegistry, name: str) -> bool:

@@ -125,6 +125,14 @@ options = { allow = ["memory://warehouse/"] }
         ("", "", "ok      schedule: valid; 1 job"),
         ("allow", "retain-last", "failed  schedule: nessie-gc.toml: [schedule.jobs.collect]: the service 'gc' has no"),
         ('"gc"', '"tidy"', "warn    schedule: the service 'tidy' of the job 'collect' is not installed"),
+        ('"gc"', '"sweep"', "failed  schedule: the job 'collect' names no live set for 'sweep', so it can never run"),
+        ('"gc"', '"expire"', "failed  schedule: the job 'collect' names no live set for 'sweep', so it can never run"),
+        ('"gc"', '"deferred-deletes"', "failed  schedule: the job 'collect' names no live set"),
+        (
+            '"gc"\nevery = "P1D"\noptions = { ',
+            '"sweep"\nevery = "P1D"\noptions = { read-live-set-id-from = "id", ',
+            "ok      schedule: valid; 1 job",
+        ),
     ],
 )
 def test_s27_check_reads_the_schedule(run: Run, lake: MemoryLake, home: Path, old: str, new: str, said: str) -> None:
