@@ -202,6 +202,7 @@ class GcCommand(click.Command):
         help: str | None = None,
         arguments: Sequence[click.Argument] = (),
         aliases: Sequence[str] = (),
+        examples: Sequence[str] = (),
         lasts: bool = False,
     ) -> None:
         """Takes the function; its docstring is the help unless ``help`` is given.
@@ -213,11 +214,13 @@ class GcCommand(click.Command):
             help: its help.
             arguments: its arguments.
             aliases: more names of it.
+            examples: calls that the help shows, without the name of the program.
             lasts: whether it goes on until it is stopped, so that a warning that comes again is news.
         """
         self.function = function
         self.lasts = lasts
         self.aliases = tuple(aliases)
+        self.examples = tuple(examples)
         super().__init__(
             name,
             params=[*arguments, *options, *standard_options()],
@@ -249,6 +252,13 @@ class GcCommand(click.Command):
             except click.UsageError as error:
                 error.ctx = error.ctx or ctx
                 raise
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes what it does, and the examples."""
+        super().format_help_text(ctx, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {PROGRAM} {example}\n" for example in self.examples))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options, grouped by section."""

@@ -24,16 +24,17 @@ def service_commands(services: Iterable[AnyService]) -> list[GcCommand]:
 
 def _command(service: AnyService) -> GcCommand:
     parameters = options_of(service.Parameters)
-    lake = (*options.REPOSITORY, *options.STORE) if service.uses_repository else ()
+    lake, store = (options.REPOSITORY, options.STORE) if service.uses_repository else ((), ())
     engine = options.ENGINE if service.uses_engine else ()
     files = (*options.FILES, *engine) if service.uses_files and service.uses_repository else ()
     return GcCommand(
         service.name,
         _runner(service),
-        (*lake, *parameters, *files, *options.PLUGINS, *options.REPORT),
+        (*lake, *parameters, *store, *files, *options.PLUGINS, *options.REPORT),  # what most need comes first
         help=_help_of(service),
         arguments=arguments_of(service.Parameters),
         aliases=service.aliases,
+        examples=service.examples,
     )
 
 

@@ -32,6 +32,8 @@ class Service(ABC, Generic[RunT]):
     """The name of its command, such as ``rewrite-manifests``."""
     aliases: ClassVar[tuple[str, ...]] = ()
     """More names of its command."""
+    examples: ClassVar[tuple[str, ...]] = ()
+    """Calls of its command that its help shows, without the name of the program."""
     Parameters: ClassVar[type[ConnectorOptions]]
     """Its parameters, declared with ``@options``, without the settings of a run."""
     uses_repository: ClassVar[bool] = True

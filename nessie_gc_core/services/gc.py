@@ -22,11 +22,18 @@ from nessie_gc_core.services.swept import Swept
 
 @dataclass(frozen=True, slots=True)
 class GcService(Service[Run]):
-    """Mark and sweep in one run."""
+    """Delete the files that no live branch, tag or snapshot needs: a mark and a sweep in one run.
+
+    Make a dry run first. Before anything is deleted, references that have moved are checked again.
+    """
 
     name: ClassVar[str] = "gc"
     Parameters: ClassVar[type[ConnectorOptions]] = GcParameters
     lasting_store: ClassVar[bool] = False
+    examples: ClassVar[tuple[str, ...]] = (
+        "gc --uri http://nessie:19120/api/v2 --default-cutoff P30D --allow s3://lake/ --dry-run",
+        "gc --repository iceberg-catalog --uri http://catalog:8181 --allow s3://lake/ --quarantine s3://lake/held/",
+    )
 
     parameters: GcParameters
     directions: Directions = field(default_factory=Directions)

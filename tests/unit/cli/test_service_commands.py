@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +16,7 @@ from nessie_gc_memory import MemoryLake
 from nessie_gc_core import ConnectorOptions, hookimpl, option, options
 from nessie_gc_core.api import Run as ServiceRun
 from nessie_gc_core.cli.command import GcCommand
-from nessie_gc_core.cli.main import Program
+from nessie_gc_core.cli.main import Program, cli
 from nessie_gc_core.cli.service_commands import service_commands
 from nessie_gc_core.connectors import AnyService, Service
 from nessie_gc_core.errors import PluginError
@@ -226,3 +227,21 @@ def test_a_service_with_the_name_of_a_command_is_said_to_be_hidden(
 def test_the_services_of_the_core_come_by_the_same_hook(run: Run) -> None:
     assert {"gc", "mark", "sweep", "deferred-deletes"} <= set(installed().services.by_name())
     assert 0 == run("identify", "--help").exit_code
+
+
+def test_the_help_of_gc_says_first_that_it_deletes_and_shows_calls(run: Run) -> None:
+    lines = run("gc", "--help").stdout.splitlines()
+    assert lines[2].startswith("  Delete the files that no live branch, tag or snapshot needs")
+    headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert ["Examples:", "Repository:", "Mark:"] == headings[:3]
+    assert headings.index("Live-set store:") > headings.index("Safety limits:")
+
+
+@pytest.mark.parametrize("service", installed().services.by_name().values(), ids=lambda service: service.name)
+def test_the_examples_of_a_command_can_be_called(service: AnyService) -> None:
+    for example in service.examples:
+        name, *arguments = shlex.split(example)
+        command = cli.commands[name]
+        context = command.make_context(name, arguments, resilient_parsing=False)
+        assert service.name == name
+        assert f"nessie-gc {example}" in command.get_help(context)
