@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import fastavro
 import pyarrow as pa
 import pytest
 from iceberg_lake import Entry, Table, avro_bytes, manifest_bytes, manifest_list_bytes, manifest_schema, view_bytes
 from nessie_gc_iceberg_files import IcebergContentToFiles
+from nessie_gc_iceberg_files.quick_reads import QuickReads
+from obstore.store import MemoryStore
 
 from nessie_gc_core.errors import ConfigurationError, UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_VIEW
+from nessie_gc_core.model.unpacking import Limit, TooMuchError
 
 MEBIBYTE = 1024 * 1024
 
@@ -104,6 +109,32 @@ def test_a_limit_of_nothing_is_no_limit(name):
         IcebergContentToFiles.from_options({name: 0})
 
 
+# ---- what is stored -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [FileKind.MANIFEST_LIST, FileKind.MANIFEST])
+@pytest.mark.parametrize("file_io", [{}, {"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"}])
+def test_a_huge_file_that_metadata_names_as_a_manifest_is_not_read(tmp_path, kind, file_io):
+    path = tmp_path / "data.parquet"
+    path.touch()
+    os.truncate(path, 1 << 40)
+    limits = {"max_manifest_bytes": 1 << 20, "max_manifest_list_bytes": 1 << 20}
+    file = ReachableFile(path=f"file://{path}", kind=kind)
+    with (
+        IcebergContentToFiles.from_options({"properties": file_io, **limits}) as reader,
+        pytest.raises(UnreadableFileError, match="more than 1,048,576 bytes"),
+    ):
+        list(reader.expand(file))
+
+
+def test_a_huge_object_is_refused_by_its_size():
+    store = MemoryStore()
+    store.put("a", b"x" * 100)
+    reads = QuickReads(lambda: store)
+    limit = Limit(option="max_metadata_bytes", most=99)
+    with pytest.raises(TooMuchError, match="max_metadata_bytes"):
+        reads.read("a", limit)
+    assert 100 == len(reads.read("a", replace(limit, most=100)))
+
+
 # ---- depth --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("deep", [b"[" * 200_000, b'{"a":' * 200_000, b"[" * 200_000 + b"]" * 200_000])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd], ids=["plain", "gzip", "zstd"])
@@ -134,6 +165,8 @@ from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
 from nessie_gc_iceberg_files import IcebergContentToFiles
+from nessie_gc_iceberg_files.quick_reads import QuickReads
+from obstore.store import MemoryStore
 
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]), int(sys.argv[2])))
 version = ContentVersion(content_id="t", content_type=ICEBERG_TABLE, metadata_location=sys.argv[1], snapshot_id=None,

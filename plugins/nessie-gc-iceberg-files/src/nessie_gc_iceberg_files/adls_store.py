@@ -67,9 +67,9 @@ class AdlsStore(Store):
 
     def read(self, key: str, limit: Limit | None = None) -> bytes:
         """One download; the SDK has the last word where a name is odd, or the quick client did not get the blob."""
-        return self._reads.read_or_ask(key, self._read, limit)
+        return self._reads.read_or_ask(key, partial(self._read, limit=limit), limit)
 
-    def _read(self, key: str, limit: Limit | None) -> bytes:
+    def _read(self, key: str, limit: Limit | None = None) -> bytes:
         try:
             return bytes(sync(self._fs.loop, self._download, key, limit))
         except ResourceNotFoundError as error:

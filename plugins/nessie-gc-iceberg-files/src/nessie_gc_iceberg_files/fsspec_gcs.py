@@ -10,5 +10,5 @@ class GcsfsStore(GcsStore):
     """The native store without obstore: its requests are those of gcsfs, which hold every key, unlike its paths."""
 
     def read(self, key: str, limit: Limit | None = None) -> bytes:
-        """One GET."""
-        return self._read(key, limit)
+        """One GET, which gives the whole."""
+        return self._read(key)

@@ -59,7 +59,7 @@ class GcsStore(Store):
         """One GET; gcsfs has the last word where a key is odd, or the quick client did not get the object."""
         return self._reads.read_or_ask(key, self._read, limit)
 
-    def _read(self, key: str, _: Limit | None) -> bytes:
+    def _read(self, key: str) -> bytes:
         """One GET, which gives the whole; GCS answers 404 for a missing bucket too, which is not a missing file."""
         try:
             return bytes(self._fs.call("GET", "b/{}/o/{}", self._bucket, safe(key), alt="media")[1])

@@ -75,11 +75,11 @@ class QuickReads:
         self._store: Client | None = None
         self._in_vain = 0
 
-    def read_or_ask(self, key: str, exact: Callable[[str, Limit | None], bytes], limit: Limit | None = None) -> bytes:
+    def read_or_ask(self, key: str, exact: Callable[[str], bytes], limit: Limit | None = None) -> bytes:
         """The whole object; the exact client has the last word where a key is odd, or this one did not get it."""
         found = self.read(key, limit)
         if found is None:
-            found = exact(key, limit)
+            found = exact(key)
             if is_kept(key):
                 self.was_in_vain()
         return found

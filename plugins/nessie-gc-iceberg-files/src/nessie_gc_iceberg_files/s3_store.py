@@ -81,9 +81,9 @@ class S3Store(Store, OrderedStore):
 
     def read(self, key: str, limit: Limit | None = None) -> bytes:
         """One GET; boto3 has the last word where a key is odd, or the quick client did not get the object."""
-        return self._reads.read_or_ask(key, self._read, limit)
+        return self._reads.read_or_ask(key, partial(self._read, limit=limit), limit)
 
-    def _read(self, key: str, limit: Limit | None) -> bytes:
+    def _read(self, key: str, limit: Limit | None = None) -> bytes:
         try:
             with self._limits.slot(key):
                 answer = self._client.get_object(Bucket=self._bucket, Key=key)
