@@ -62,6 +62,11 @@ class Limit:
         return Room(self, stored)
 
 
+def metadata_limit(most: int = 256 * MEBIBYTE, ratio: int = MAX_RATIO) -> Limit:
+    """That of metadata files, whoever reads them."""
+    return Limit(option="max_metadata_bytes", most=most, ratio=ratio)
+
+
 class Room:
     """How much of one file may still be unpacked."""
 
@@ -119,6 +124,19 @@ def unpacked(data: bytes, room: Room) -> bytes:
     return room.take(data)
 
 
+def unpacked_json(data: bytes, limit: Limit) -> bytes:
+    """The text of a JSON file that may be packed; what it says takes a few times the limit in memory.
+
+    Raises:
+        ValueError: it is damaged or cut off, or (:class:`TooMuchError`) more than a limit allows.
+    """
+    text = unpacked(data, limit.room(len(data)))
+    values = text.count(b",") + _OF_A_CONTAINER * (text.count(b"{") + text.count(b"["))
+    if values > limit.most // _BYTES_OF_A_VALUE:
+        raise TooMuchError(f"it has too many values; the limit is a sixteenth of {limit.option}")
+    return text
+
+
 def read_json(data: bytes, limit: Limit) -> tuple[bytes, object]:
     """The text of a JSON file that may be packed, and what it says.
 
@@ -126,10 +144,7 @@ def read_json(data: bytes, limit: Limit) -> tuple[bytes, object]:
         ValueError: it is not complete JSON, is nested too deeply, or (:class:`TooMuchError`) more than a limit allows.
     """
     try:
-        text = unpacked(data, limit.room(len(data)))
-        values = text.count(b",") + _OF_A_CONTAINER * (text.count(b"{") + text.count(b"["))
-        if values > limit.most // _BYTES_OF_A_VALUE:
-            raise TooMuchError(f"it has too many values; the limit is a sixteenth of {limit.option}")
+        text = unpacked_json(data, limit)
         return text, json.loads(text)
     except TooMuchError:
         raise

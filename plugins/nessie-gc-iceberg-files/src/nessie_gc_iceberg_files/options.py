@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.model.options import secret_mapping
-from nessie_gc_core.model.unpacking import MAX_RATIO, MEBIBYTE, Limit
+from nessie_gc_core.model.unpacking import MAX_RATIO, MEBIBYTE, Limit, metadata_limit
 
-METADATA_LIMIT = Limit(option="max_metadata_bytes", most=256 * MEBIBYTE)
+METADATA_LIMIT = metadata_limit()
 MANIFEST_LIST_LIMIT = Limit(option="max_manifest_list_bytes", most=256 * MEBIBYTE)
 MANIFEST_LIMIT = Limit(option="max_manifest_bytes", most=512 * MEBIBYTE)
 
