@@ -67,14 +67,15 @@ class Announced:
                     f"it has {size} bytes instead of the {length} written, and not the entries that its list counts"
                 )
                 raise UnreadableFileError(path, reason)
-        if live < announced and not self._is_only_added(statuses):
+        is_whole = size == length and self._is_only_added(statuses)
+        if live < announced and not is_whole:
             reason = f"it has {live} live entries but its list counts {announced}; some are missing or damaged"
             raise UnreadableFileError(path, reason)
 
     def _is_only_added(self, statuses: Sequence[object]) -> bool:
-        """Whether what is missing can only be a wrong number of entries that existed before.
+        """Whether only entries that existed before are missing: all that are there were added.
 
-        No damage to one entry makes an added one of it, and the length shows whether a block is missing.
+        If the manifest has all of its bytes, there never were others: no damage to an entry makes an added one of it.
         """
         return bool(statuses) and len(statuses) == statuses.count(ADDED) >= (self.added or 0)
 
