@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from collecting import LakeServices, on_disk
-from damaged_tables import WrittenTable, announcing_fewer, with_records, written_table
+from damaged_tables import WrittenTable, announcing_fewer, cut_between_blocks, with_records, written_table
 from nessie_gc_memory import MemoryLake, content, put
 from scenes import START
 
