@@ -76,13 +76,15 @@ def _local(location: str) -> Path:
     return Path(location.removeprefix("file://"))
 
 
-def with_records(data: bytes, change: Callable[[list[Any]], list[Any]], *, sync_interval: int = 16_000) -> bytes:
-    """An Avro file with other records."""
+def with_records(
+    data: bytes, change: Callable[[list[Any]], list[Any]], *, sync_interval: int = 16_000, codec: str | None = None
+) -> bytes:
+    """An Avro file with other records, or packed otherwise."""
     reader = fastavro.reader(io.BytesIO(data))
-    schema, codec = reader.writer_schema, reader.codec
+    schema = reader.writer_schema
     out = io.BytesIO()
     assert schema is not None
-    fastavro.writer(out, schema, change(list(reader)), codec=codec, sync_interval=sync_interval)
+    fastavro.writer(out, schema, change(list(reader)), codec=codec or reader.codec, sync_interval=sync_interval)
     return out.getvalue()
 
 

@@ -230,16 +230,20 @@ def named_lists(reader, put, version_of, summary):
     return [file for file in files if file.kind == FileKind.MANIFEST_LIST]
 
 
+def expand_list(reader, put, file, data):
+    written = ReachableFile(path=put("snap.avro", data), kind=file.kind, announced=file.announced)
+    return (each.path for each in reader.expand(written))
+
+
 @pytest.mark.parametrize(("kept", "is_whole"), [("0", True), ("1", True), ("2", False)])
 def test_a_manifest_list_names_what_its_snapshot_says_was_created_and_kept(reader, put, version_of, kept, is_whole):
     summary = {"manifests-created": "1", "manifests-kept": kept, "manifests-replaced": "9"}
     (file,) = named_lists(reader, put, version_of, summary)
-    path = put("snap.avro", manifest_list_bytes(["/m1", "/m2"]))
-    expand = reader.expand(ReachableFile(path=path, kind=file.kind, announced=file.announced))
+    expand = expand_list(reader, put, file, manifest_list_bytes(["/m1", "/m2"]))
     if is_whole:
-        assert ["/m1", "/m2"] == [each.path for each in expand]
+        assert ["/m1", "/m2"] == list(expand)
         return
-    with pytest.raises(UnreadableFileError, match="names 2 manifests but its snapshot says 3"):
+    with pytest.raises(UnreadableFileError, match="names 2 manifests but its snapshot has at least 3"):
         list(expand)
 
 
@@ -247,15 +251,23 @@ def test_a_manifest_list_names_what_its_snapshot_says_was_created_and_kept(reade
     "summary",
     [
         {},
-        {"total-data-files": "1000"},
+        {"total-data-files": "0", "total-delete-files": "0"},
         {"manifests-created": "5"},
         {"manifests-created": "x", "manifests-kept": "1"},
         {"manifests-created": "-1", "manifests-kept": "1"},
         {"manifests-created": 7, "manifests-kept": "\u0663"},
     ],
 )
-def test_totals_that_drift_and_numbers_that_are_none_are_not_compared(reader, put, version_of, summary):
+def test_what_says_nothing_is_not_compared(reader, put, version_of, summary):
     assert [None] == [file.announced for file in named_lists(reader, put, version_of, summary)]
+
+
+@pytest.mark.parametrize("total", ["total-data-files", "total-delete-files"])
+def test_totals_which_drift_only_say_that_there_are_manifests(reader, put, version_of, total):
+    (file,) = named_lists(reader, put, version_of, {total: "1000"})
+    assert ["/m"] == list(expand_list(reader, put, file, manifest_list_bytes(["/m"])))
+    with pytest.raises(UnreadableFileError, match="names 0 manifests but its snapshot has at least 1"):
+        list(expand_list(reader, put, file, manifest_list_bytes([])))
 
 
 # ---- metadata -----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from nessie_gc_core.model.manifests import Manifest
 ADDED, DELETED = 1, 2
 """States of entries; the third one, of what existed before, is 0."""
 _CREATED, _KEPT = "manifests-created", "manifests-kept"
+_TOTALS = ("total-data-files", "total-delete-files")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +84,17 @@ class Announced:
 def manifests_announced(summary: Mapping[str, object]) -> str | None:
     """How many manifests the summary of a snapshot says that its list has at least, as text; ``None``: it does not.
 
-    Iceberg's library counts them in the list that it writes. The totals of files are not such numbers: they are added
-    up from snapshot to snapshot, and are wrong for good once a writer was wrong.
+    Newer versions of Iceberg's library count them in the list that they write. Totals of files only say whether there are
+    any: they are added up from snapshot to snapshot, and stay wrong once a writer was wrong.
     """
-    created, kept = summary.get(_CREATED), summary.get(_KEPT)
-    if not all(isinstance(each, str) and each.isascii() and each.isdecimal() for each in (created, kept)):
-        return None
-    return str(int(str(created)) + int(str(kept)))
+    created, kept = (_number(summary.get(name)) for name in (_CREATED, _KEPT))
+    if created is not None and kept is not None:
+        return str(created + kept)
+    return "1" if any(_number(summary.get(name)) for name in _TOTALS) else None
+
+
+def _number(text: object) -> int | None:
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() else None
 
 
 def check_manifests(path: str, found: int, announced: str | None) -> None:
@@ -99,5 +104,5 @@ def check_manifests(path: str, found: int, announced: str | None) -> None:
         UnreadableFileError: it does not.
     """
     if announced is not None and found < int(announced):
-        reason = f"it names {found} manifests but its snapshot says {announced}; part of it is missing"
+        reason = f"it names {found} manifests but its snapshot has at least {announced}; part of it is missing"
         raise UnreadableFileError(path, reason)
