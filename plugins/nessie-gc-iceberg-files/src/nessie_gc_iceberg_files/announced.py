@@ -84,8 +84,8 @@ class Announced:
 def manifests_announced(summary: Mapping[str, object]) -> str | None:
     """How many manifests the summary of a snapshot says that its list has at least, as text; ``None``: it does not.
 
-    Newer versions of Iceberg's library count them in the list that they write. Totals of files only say whether there are
-    any: they are added up from snapshot to snapshot, and stay wrong once a writer was wrong.
+    Newer versions of Iceberg's library count them in the list that they write. Totals of files only say whether there
+    are any: they are added up from snapshot to snapshot, and stay wrong once a writer was wrong.
     """
     created, kept = (_number(summary.get(name)) for name in (_CREATED, _KEPT))
     if created is not None and kept is not None:
