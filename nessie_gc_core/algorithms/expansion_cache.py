@@ -158,7 +158,7 @@ class _Parents:
 
 
 class _KeyChildren(KeyVersionFiles):
-    """Remembered files with their unit and key; nothing is announced of them, for they are not read."""
+    """Remembered files with their unit and key; nothing is announced of them: they are not read."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         field = EXPANDED_FILES.field("announced")

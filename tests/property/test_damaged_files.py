@@ -91,9 +91,9 @@ def records(data: bytes) -> list[Any] | None:
         stream = io.BytesIO(data[data.index(marker) + 16 :])
         found: list[Any] = []
         while stream.tell() < len(stream.getbuffer()):
-            count, size = (fastavro.schemaless_reader(stream, "long") for _ in range(2))
+            number, size = (int(str(fastavro.schemaless_reader(stream, "long"))) for _ in range(2))
             block = io.BytesIO(UNPACK[reader.codec](stream.read(size)))
-            found.extend(fastavro.schemaless_reader(block, schema) for _ in range(count))
+            found.extend(fastavro.schemaless_reader(block, schema) for _ in range(number))
             if block.read() or stream.read(16) != marker:
                 return None
     except Exception:  # noqa: BLE001 - decoders raise anything on damaged bytes

@@ -25,12 +25,12 @@ Change = Callable[[bytes], bytes]
 @pytest.fixture
 def tables(lake: MemoryLake, tmp_path: Path) -> tuple[WrittenTable, WrittenTable]:
     """One that will be damaged, and one that will not."""
-    made = tuple(written_table(tmp_path / "wh" / "db" / name, START) for name in ("broken", "fine"))
-    for name, table in zip(("db.broken", "db.fine"), made, strict=True):
+    broken, fine = (written_table(tmp_path / "wh" / "db" / name, START) for name in ("broken", "fine"))
+    for name, table in (("db.broken", broken), ("db.fine", fine)):
         version = content(name, metadata_location=table.metadata_location, snapshot_id=table.snapshot_id)
         lake.commit("main", put(version))
     lake.advance(timedelta(days=3))
-    return made
+    return broken, fine
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def checked_schema(schema: bytes) -> Schema:
     """The schema of a file's records.
 
     Raises:
-        ValueError: it is no record, is too long, or makes records of any length out of a few bytes.
+        ValueError: it is not that of a record, is too long, or makes records of any length out of a few bytes.
     """
     if len(schema) > _MOST_SCHEMA_BYTES:
         raise ValueError(f"its schema has more than {_MOST_SCHEMA_BYTES:,} bytes")

@@ -1,4 +1,4 @@
-"""Schemas of Avro files that would let a few bytes of data keep a decoder busy for ever."""
+"""Schemas of Avro files that let a few bytes of data keep a decoder busy forever."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _READING = -1
 
 
 def refuse_endless(schema: object) -> None:
-    """Checks that the records of a schema are no larger than their bytes.
+    """Checks that the records of a schema cannot have more values than bytes.
 
     Arrays of values without bytes can have any length, and a type within itself any depth, which overflows the stack of
     a compiled decoder.
@@ -16,7 +16,7 @@ def refuse_endless(schema: object) -> None:
         schema: the JSON of a schema.
 
     Raises:
-        ValueError: it has such an array or such a type, or is no schema.
+        ValueError: it has such an array or such a type, or is invalid.
     """
     _least_bytes(schema, {})
 
