@@ -29,6 +29,8 @@ from nessie_gc_core.model.repository import ContentVersion
 
 log = logging.getLogger(__name__)
 
+_ONCE = ("path", "announced")
+
 
 class ReadVersions:
     """Content versions to the files they name directly (:data:`VERSION_FILES`)."""
@@ -89,16 +91,17 @@ def _read_version(version: ContentVersion, reader: Callable[[], ContentToFiles],
     type_, id_ = version.content_type, version.content_id
     original = unknown_type(type_)
     if original is not None:
-        yield (named_by(version), PROBLEM, original, None, version.location, id_, UNKNOWN_REASON, False, False)
+        yield (named_by(version), PROBLEM, original, None, version.location, id_, UNKNOWN_REASON, False, False, None)
         return
     try:
         for named in reader().files(to_open(version, rules)):
             file = checked(named, named_by(version))
-            yield (file.path, file.kind, type_, file.length, file.location, id_, None, None, file.shared)
+            row = (file.path, file.kind, type_, file.length, file.location, id_, None, None, file.shared)
+            yield (*row, file.announced)
     except MissingFileError as error:
-        yield (error.path, PROBLEM, type_, None, None, id_, why_unreadable(error), True, False)
+        yield (error.path, PROBLEM, type_, None, None, id_, why_unreadable(error), True, False, None)
     except Exception as error:  # noqa: BLE001 - whatever a reader raises, this version is unknown, not dead
-        yield (named_by(version), PROBLEM, type_, None, None, id_, why_unreadable(error), False, False)
+        yield (named_by(version), PROBLEM, type_, None, None, id_, why_unreadable(error), False, False, None)
 
 
 def named_by(version: ContentVersion) -> str:
@@ -202,10 +205,13 @@ def expand(
 
 
 def _frontier(files: Dataset, reader: type[ContentToFiles], kind: str, known: Dataset | None) -> Dataset:
-    """The files of a kind that are to be expanded, over as many tasks as read at the same time."""
+    """The files of a kind that are to be expanded, over as many tasks as read at the same time.
+
+    A file of which its parents announce different things is expanded for each of them: one of them is right.
+    """
     types = sorted(reader.content_types)
     mine = files.where("kind", [kind]).where("content_type", types)
     if known is None:
-        return mine.spread(["path"]).distinct(["path"])
+        return mine.spread(["path"]).distinct(_ONCE)
     done = known.where("content_type", types).where("kind", [kind])
-    return mine.distinct(["path"]).anti_join(done, ["path"]).spread(["path"])
+    return mine.distinct(_ONCE).anti_join(done, ["path"]).spread(["path"])

@@ -21,6 +21,8 @@ from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.relations import EXPANDED_FILES, NAMED_FILES, PROBLEM
 from nessie_gc_core.model.text import one_line
 
+_NO_PLACE = (None, None, None)
+"""The length, unit and key of what is a problem."""
 PIECE = 5_000
 """How many of the files that a version or a file names are handed on at once."""
 REMEMBERED_CHILDREN = 200_000
@@ -136,7 +138,7 @@ class ExpandFiles:
             if children.rows >= BATCH_ROWS:
                 yield from keyed(self._index, children.take(), self.schema)
             if expanded.problem is not None:
-                row = (job.file.path, PROBLEM, job.content_type, None, None, None, expanded.problem, *job.carried)
+                row = (job.file.path, PROBLEM, job.content_type, *_NO_PLACE, expanded.problem, None, *job.carried)
                 yield from to_batches([row], self.schema)
         if children.rows:
             yield from keyed(self._index, children.take(), self.schema)
@@ -162,9 +164,11 @@ class _Expanded:
 
 def _jobs(batches: Iterator[pa.RecordBatch], carried: tuple[str, ...]) -> Iterator[_Job]:
     for batch in batches:
-        for path, kind, type_, length, *more in to_rows(batch, *TO_KEY, *carried):
+        for path, kind, type_, length, announced, *more in to_rows(batch, *TO_KEY, *carried):
+            told = None if announced is None else str(announced)
             least = length if isinstance(length, int) else None
-            yield _Job(ReachableFile(path=str(path), kind=str(kind), length=least), str(type_), tuple(more))
+            file = ReachableFile(path=str(path), kind=str(kind), length=least, announced=told)
+            yield _Job(file, str(type_), tuple(more))
 
 
 class _Children:
@@ -174,7 +178,7 @@ class _Children:
         further = [schema.field(at) for at in range(len(EXPANDED_FILES), len(schema))]
         self._constant = pa.schema([EXPANDED_FILES.field("content_type"), *further])
         self._schema = pa.schema([*NAMED_FILES, *self._constant])
-        self._seen: dict[tuple[str, Row], set[str]] = {}
+        self._seen: dict[tuple[str, Row], set[tuple[str, str | None]]] = {}
         self._room = REMEMBERED_CHILDREN
         self._held: list[pa.RecordBatch] = []
         self.rows = 0
@@ -191,16 +195,16 @@ class _Children:
 
     def _fresh(self, job: _Job, named: pa.RecordBatch) -> pa.RecordBatch:
         """What was not named before; of that, as much is remembered as there is room for."""
-        paths, kinds = (named.column(name).to_pylist() for name in ("path", "kind"))
+        paths, kinds, announced = (named.column(name).to_pylist() for name in ("path", "kind", "announced"))
         seen = {kind: self._seen.get((kind, job.carried), set()) for kind in {*kinds}}
         fresh: list[int] = []
-        for at, (path, kind) in enumerate(zip(paths, kinds, strict=True)):
+        for at, (kind, file) in enumerate(zip(kinds, zip(paths, announced, strict=True), strict=True)):
             known = seen[kind]
-            if path not in known:
+            if file not in known:
                 fresh.append(at)
                 if self._room > 0:
                     self._room -= 1
-                    known.add(path)
+                    known.add(file)
         self._seen.update({(kind, job.carried): known for kind, known in seen.items() if known})
         return named if len(fresh) == named.num_rows else named.take(pa.array(fresh, pa.int64()))
 

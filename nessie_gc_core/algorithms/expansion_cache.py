@@ -19,15 +19,24 @@ from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import Row, Value, to_batches, to_rows
+from nessie_gc_core.model.batches import Row, Value, constant, to_batches, to_rows
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, SPELLING
 from nessie_gc_core.plugins.registry import KINDS
 
-_PARENT = pa.schema([pa.field("parent", pa.string()), pa.field("parent_length", pa.int64())])
+ADDED_LATER = frozenset({"parent_announced"})
+"""Columns that tables of earlier versions lack; what such a table holds is read again."""
+_PARENT = pa.schema(
+    [
+        pa.field("parent", pa.string()),
+        pa.field("parent_length", pa.int64()),
+        pa.field("parent_announced", pa.string()),
+    ]
+)
 CACHED_FILES = pa.schema(
     [
         pa.field("parent", pa.string(), nullable=False),
         pa.field("parent_length", pa.int64(), nullable=False),
+        pa.field("parent_announced", pa.string()),
         pa.field("parent_kind", pa.string(), nullable=False),
         pa.field("content_type", pa.string(), nullable=False),
         pa.field("reader", pa.string(), nullable=False),
@@ -41,9 +50,10 @@ CACHED_FILES = pa.schema(
 """Files with the files that they name, one row for each of these; one without a path for a file that names none.
 
 ``parent`` is the raw path of the file, ``parent_length`` its length as the metadata gives it (files without are not
-remembered), ``reader`` the plugins that read it, with their versions, ``children`` how many distinct files it names.
-``path``, ``kind`` and ``length`` are those of the file that is named; ``check`` is a hash of the others. A file is read
-again where fewer or more rows are there than it names files, or where one of them is not what was written.
+remembered), ``parent_announced`` what the metadata says of what is in it (empty: nothing), ``reader`` the plugins that
+read it, with their versions, ``children`` how many distinct files it names. ``path``, ``kind`` and ``length`` are those
+of the file that is named; ``check`` is a hash of the others. A file is read again where fewer or more rows are there
+than it names files, or where one of them is not what was written.
 """
 
 _KEYS = list(_PARENT.names)
@@ -88,7 +98,7 @@ class ExpansionCache:
         self._learned.append(self._entries(to_read, read, kind))
         count = to_read.count()
         self.files_known += wanted.count() - count
-        keyed = known.present("path").flat_map(KeyVersionFiles(index)).checkpoint()
+        keyed = known.present("path").flat_map(_KeyChildren(index)).checkpoint()
         return read.select(EXPANDED_FILES).union(keyed), count
 
     def learned(self) -> Dataset | None:
@@ -140,7 +150,21 @@ class _Parents:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in to_rows(batch, *EXPANDED_FILES.names))
-        yield from to_batches(((*row, row[0], row[3] or _NO_LENGTH) for row in rows), self.schema)
+        yield from to_batches((self._row(*row) for row in rows), self.schema)
+
+    def _row(self, *row: Value) -> Row:
+        file = dict(zip(EXPANDED_FILES.names, row, strict=True))
+        return (*row, file["path"], file["length"] or _NO_LENGTH, file["announced"] or "")
+
+
+class _KeyChildren(KeyVersionFiles):
+    """Remembered files with their unit and key; nothing is announced of them: they are not read."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        field = EXPANDED_FILES.field("announced")
+        yield from super().__call__(
+            batch.append_column(field, constant(None, batch.num_rows, field.type)) for batch in batches
+        )
 
 
 class _Unharmed:
@@ -171,8 +195,8 @@ class _Entries:
         yield from to_batches((self._row(*row) for row in rows if row[1] != _NO_LENGTH), self.schema)
 
     def _row(self, *row: Value) -> Row:
-        parent, length, type_, found, *child = row
-        entry = (parent, length, self._kind, type_, self._reader, found or 0, *child)
+        parent, length, announced, type_, found, *child = row
+        entry = (parent, length, announced, self._kind, type_, self._reader, found or 0, *child)
         return (*entry, _check(entry))
 
 

@@ -12,7 +12,7 @@ from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import Row, constant, in_schema, to_batches, to_rows
 from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, SPELLING
 
-TO_KEY = ("path", "kind", "content_type", "length")
+TO_KEY = ("path", "kind", "content_type", "length", "announced")
 """The columns of a file that has no key yet."""
 
 
@@ -70,12 +70,12 @@ def keyed(index: UnitIndex, files: pa.RecordBatch, schema: pa.Schema) -> Iterato
 
 def _rows(index: UnitIndex, file: Row) -> list[Row]:
     """Rows of :data:`EXPANDED_FILES` for a row of :data:`TO_KEY`."""
-    path, kind, content_type, length = file
+    path, kind, content_type, length, announced = file
     try:
         places = index.places(str(path))
     except UnknownLocationError as error:
-        return [(path, PROBLEM, content_type, None, None, None, str(error))]
+        return [(path, PROBLEM, content_type, None, None, None, str(error), None)]
     unit, key = places.written or (None, None)
-    rows: list[Row] = [(path, kind, content_type, length, unit, key, None)]
-    rows.extend((path, SPELLING, content_type, None, *other, None) for other in places.others)
+    rows: list[Row] = [(path, kind, content_type, length, unit, key, None, announced)]
+    rows.extend((path, SPELLING, content_type, None, *other, None, None) for other in places.others)
     return rows

@@ -136,19 +136,20 @@ def rows_to_versions(batch: pa.RecordBatch) -> Iterator[ContentVersion]:
 
 def named_files(files: Iterable[ReachableFile]) -> Iterator[pa.RecordBatch]:
     """Files that another file names as batches (:data:`NAMED_FILES`)."""
-    return to_batches(((file.path, str(file.kind), file.length) for file in files), NAMED_FILES)
+    return to_batches(((file.path, str(file.kind), file.length, file.announced) for file in files), NAMED_FILES)
 
 
 def reachable_files(batch: pa.RecordBatch) -> Iterator[ReachableFile]:
     """The files of such a batch."""
-    for path, kind, length in to_tuples(batch, _NamedFile):
-        yield ReachableFile(path=path, kind=kind, length=length)
+    for path, kind, length, announced in to_tuples(batch, _NamedFile):
+        yield ReachableFile(path=path, kind=kind, length=length, announced=announced)
 
 
 class _NamedFile(NamedTuple):
     path: str
     kind: str
     length: int | None
+    announced: str | None
 
 
 def listed_files(files: Iterable[FileReference]) -> Iterator[pa.RecordBatch]:

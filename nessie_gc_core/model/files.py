@@ -44,7 +44,12 @@ class ReachableFile:
     location: str | None = None
     """Raw base location of the content, set on the files that ``ContentToFiles.files`` yields."""
     length: int | None = None
-    """Minimum size in bytes, if the parent of an expandable file tells it; a shorter file is truncated."""
+    """Size in bytes, if the parent of an expandable file tells it; a shorter file may be truncated."""
+    announced: str | None = None
+    """What the parent of an expandable file says of what is in it, in the reader's own words; ``None``: nothing.
+
+    It goes back to the reader with the file, which is unreadable if less is in it than announced (S34).
+    """
     shared: bool = False
     """Whether ``location`` is not a base location but another place the content writes to, as ``write.data.path``.
 

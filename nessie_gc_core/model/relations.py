@@ -38,6 +38,7 @@ VERSION_FILES = pa.schema(
         pa.field("problem", pa.string()),
         pa.field("missing", pa.bool_()),
         pa.field("shared", pa.bool_(), nullable=False),
+        pa.field("announced", pa.string()),
     ]
 )
 """What content versions expand to: one row per file, with its least length and the content's raw base location.
@@ -51,9 +52,13 @@ NAMED_FILES = pa.schema(
         pa.field("path", pa.string(), nullable=False),
         pa.field("kind", pa.string(), nullable=False),
         pa.field("length", pa.int64()),
+        pa.field("announced", pa.string()),
     ]
 )
-"""What one file names: raw paths, kinds, and the least length of each, if the file tells it."""
+"""What one file names: raw paths, kinds, and of each its length and what is in it, if the file tells it.
+
+``announced`` is in the words of the reader (:attr:`ReachableFile.announced`), which gets it back with the file.
+"""
 
 EXPANDED_FILES = pa.schema(
     [
@@ -64,6 +69,7 @@ EXPANDED_FILES = pa.schema(
         pa.field("unit", pa.string()),
         pa.field("key", pa.string()),
         pa.field("problem", pa.string()),
+        pa.field("announced", pa.string()),
     ]
 )
 """All reachable files: raw path, kind, reader's content type, and their key where they lie inside a sweep unit.

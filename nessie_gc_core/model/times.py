@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+"""Stands for a time that no calendar has: what it dates is younger than anything."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Clock = Callable[[], datetime]
 """Returns the time now, UTC."""
@@ -15,6 +19,17 @@ Elapsed = Callable[[], float]
 def utc_now() -> datetime:
     """The local clock, UTC."""
     return datetime.now(UTC)
+
+
+def from_millis(milliseconds: int) -> datetime:
+    """A time that metadata has in milliseconds since the epoch; :data:`LATEST` at most, and where no calendar has it.
+
+    Some writers count in microseconds: their times are tens of thousands of years ahead, and what they date stays.
+    """
+    try:
+        return min(_EPOCH + timedelta(milliseconds=milliseconds), LATEST)
+    except OverflowError:
+        return LATEST
 
 
 def never_ahead(clock: Clock) -> Clock:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from nessie_gc_core.algorithms.file_list_source import FileList, check_file_list, check_name, open_file_list
 from nessie_gc_core.algorithms.file_list_table import is_table, list_of_data_files
@@ -13,6 +12,7 @@ from nessie_gc_core.errors import ConfigurationError, MissingFileError, Unreadab
 from nessie_gc_core.model.manifests import FileEntry
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
 from nessie_gc_core.model.table_metadata import MAIN
+from nessie_gc_core.model.times import LATEST, from_millis
 
 
 def open_file_lists(names: Sequence[str], choice: ConnectorChoice) -> list[FileList]:
@@ -55,10 +55,12 @@ def _table(name: str, choice: ConnectorChoice) -> FileList:
             made = [each.timestamp_ms for each in table.snapshots if each.snapshot_id == main.snapshot_id]
             if not made:
                 raise ConfigurationError(f"`file_list` {name!r} does not list its own snapshot {main.snapshot_id}")
+            if from_millis(made[0]) == LATEST:  # a list from the future would spare nothing
+                raise ConfigurationError(f"`file_list` {name!r} has a snapshot of no time in milliseconds: {made[0]}")
             return list_of_data_files(
                 name,
                 _entries(reader, version),
-                made=datetime.fromtimestamp(made[0] / 1000, UTC),
+                made=from_millis(made[0]),
                 column_ids=table.column_ids,
             )
         except (MissingFileError, UnreadableFileError) as error:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.assets import FIRST_SEEN, FillFirstSeen
-from nessie_gc_core.algorithms.expansion_cache import CACHED_FILES, ExpansionCache
+from nessie_gc_core.algorithms.expansion_cache import ADDED_LATER, CACHED_FILES, ExpansionCache
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import TableError
 from nessie_gc_core.model.asset_runs import ASSET_RUNS, AssetRun, RunStatus, complete_runs
@@ -178,7 +178,8 @@ class AssetTable:
     # ---- the expansion cache --------------------------------------------------------------------------
     def remembered(self, name: TableName) -> Dataset:
         """What an expansion cache holds (:data:`CACHED_FILES`); nothing if there is none yet."""
-        if self._checked(name, _CACHE, CACHED_FILES) is None:
+        state = self._checked(name, _CACHE, [field for field in CACHED_FILES if field.name not in ADDED_LATER])
+        if state is None or ADDED_LATER.difference(field.name.lower() for field in state.schema):
             return self._engine.empty(CACHED_FILES)
         return self._tables.read(name, CACHED_FILES)
 
@@ -194,7 +195,7 @@ class AssetTable:
             self._append_to(name, _CACHE, learned)
 
     def _append_to(self, name: TableName, kind: str, rows: Dataset) -> None:
-        self._checked(name, kind, rows.schema)
+        self._checked(name, kind, [field for field in rows.schema if field.name not in ADDED_LATER])
         _make(self._tables, name, kind, rows.schema, None)
         self._tables.append(name, rows)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from nessie_gc_core.algorithms.retention import ancestors
 from nessie_gc_core.model.repository import LogEntry
 from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from nessie_gc_core.model.times import from_millis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +48,7 @@ def states_in(table: TableMetadata, branch: str) -> Iterator[State]:
     else:
         history = ((each.timestamp_ms, each.snapshot_id) for each in ancestors(listed, ref.snapshot_id))
     for millis, snapshot_id in history:
-        time = _EPOCH + timedelta(milliseconds=millis)
+        time = from_millis(millis)
         if snapshot_id not in listed:
             return
         yield State(target=str(snapshot_id), time=time, ended=ended)

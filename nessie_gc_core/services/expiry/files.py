@@ -84,7 +84,8 @@ def _logged(planned: Iterable[PlannedTable]) -> Iterator[Row]:
     for each in planned:
         table = each.table
         for path in each.removal.metadata_files:
-            yield (path, FileKind.METADATA, ICEBERG_SNAPSHOT, None, table.location, table.content_id, None, None, False)
+            content = (ICEBERG_SNAPSHOT, None, table.location, table.content_id)
+            yield (path, FileKind.METADATA, *content, None, None, False, None)
 
 
 def _warn_of_unreadable(problems: Dataset, run: SweepRun) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Set
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from nessie_gc_core.algorithms.retention import PREVIOUS_VERSIONS_MAX, Retention, ancestors, expired
 from nessie_gc_core.errors import ConfigurationError
@@ -15,6 +15,7 @@ from nessie_gc_core.model.sizes import size_text
 from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
 from nessie_gc_core.model.table_properties import gc_enabled, product_of
 from nessie_gc_core.model.text import one_line, plural
+from nessie_gc_core.model.times import from_millis
 from nessie_gc_core.services.compaction.estimating import least_small_files
 from nessie_gc_core.services.health.files_due import FilesDue, exactly
 from nessie_gc_core.services.health.manifests_read import ManifestsRead
@@ -26,7 +27,6 @@ TARGET_FILE_SIZE = "write.target-file-size-bytes"
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 _DEFAULTS = {TARGET_FILE_SIZE: 512 << 20, PREVIOUS_VERSIONS_MAX: 100}
 """What holds where a table says nothing; the same as in Iceberg."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SWEEP = "`nessie-gc gc`"
 
 
@@ -119,7 +119,7 @@ def _measured(table: TableMetadata, counts: FileCounts, now: datetime, broken: l
         gc_enabled=gc_enabled(table.properties),
         snapshots=len(times),
         expirable=None if leaving is None else len(leaving),
-        oldest_snapshot=_EPOCH + timedelta(milliseconds=min(times)) if times else None,
+        oldest_snapshot=from_millis(min(times)) if times else None,
         reclaimable_bytes=None if leaving is None else _reclaimable(table, leaving),
         partitioned=any(each.transform != "void" for spec in table.spec_fields.values() for each in spec),
         data_files=counts.data_files,

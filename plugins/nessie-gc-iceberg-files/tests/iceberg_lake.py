@@ -101,6 +101,24 @@ def manifest_bytes(
     return avro_bytes(manifest_schema(version), records, codec=codec, sync_interval=sync_interval)
 
 
+def counted_list_bytes(*manifests: dict[str, Any], early: bool = False, type_: Any = "int") -> bytes:
+    """A manifest list that counts entries: each manifest has a path, maybe a length and counts."""
+    names = {status: f"{status}_{'data_' if early else ''}files_count" for status in ("added", "existing", "deleted")}
+    schema = {**MANIFEST_LIST_SCHEMA, "fields": [*MANIFEST_LIST_SCHEMA["fields"]]}
+    schema["fields"] += [_field(name, ["null", type_] if early else type_, 504) for name in names.values()]
+    records = [
+        {
+            "manifest_path": each["path"],
+            "manifest_length": each.get("length", 1),
+            "partition_spec_id": 0,
+            "key_metadata": None,
+            **{name: each.get(status, None if early else 0) for status, name in names.items()},
+        }
+        for each in manifests
+    ]
+    return avro_bytes(schema, records)
+
+
 def manifest_list_bytes(paths: Sequence[str | None], *, codec: str = "deflate") -> bytes:
     records = [
         {"manifest_path": path, "manifest_length": 1, "partition_spec_id": 0, "key_metadata": None} for path in paths

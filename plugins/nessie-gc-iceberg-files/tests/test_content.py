@@ -182,9 +182,9 @@ def test_metadata_is_remembered_for_a_group_of_versions_and_not_longer(reader, p
     path = put("v1.metadata.json", Table("/wh/t", snapshots=[S1, S2], current=2).bytes())
     reads, read = [], reader._reader.read
 
-    def counted(path):
+    def counted(path, limit):
         reads.append(path)
-        return read(path)
+        return read(path, limit)
 
     monkeypatch.setattr(reader._reader, "read", counted)
     with reader.remembering():

@@ -99,7 +99,7 @@ def test_what_a_file_named_before_it_broke_off_stays_live(
     registry.register(plugin, name="breaks-off")
     choice = ConnectorChoice(plugins=registry, read_ahead=threads)
     index = UnitIndex(["s3://b/elsewhere/", "s3://b/t/"], choice.rules())
-    row = ("s3://b/t/list", "LIST", "CUT", None, None, None, None)
+    row = ("s3://b/t/list", "LIST", "CUT", None, None, None, None, None)
     batches = ExpandFiles(choice, index)(to_batches(iter([row]), EXPANDED_FILES))
     found = [each for batch in batches for each in to_rows(batch, "path", "kind")]
     assert sorted([*((path, "DATA") for path in NAMED), ("s3://b/t/list", PROBLEM)]) == sorted(found)

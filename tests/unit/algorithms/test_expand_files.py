@@ -59,8 +59,9 @@ def giving(*batches: pa.RecordBatch) -> type[ContentToFiles]:
 
 
 def named(paths: Sequence[str | None] | pa.Array, kinds: Sequence[str | None] = ()) -> pa.RecordBatch:
-    columns = [pa.array(paths, pa.string()), pa.array(kinds or ["DATA"] * len(paths)), pa.nulls(len(paths), pa.int64())]
-    return pa.RecordBatch.from_arrays(columns, NAMED_FILES.names)
+    named = [pa.array(paths, pa.string()), pa.array(kinds or ["DATA"] * len(paths))]
+    told = [pa.nulls(len(paths), pa.int64()), pa.nulls(len(paths), pa.string())]
+    return pa.RecordBatch.from_arrays([*named, *told], NAMED_FILES.names)
 
 
 def expanded(reader: type[ContentToFiles], *lists: str) -> list[Row]:
@@ -68,7 +69,7 @@ def expanded(reader: type[ContentToFiles], *lists: str) -> list[Row]:
     registry = PluginRegistry()
     registry.register(SimpleNamespace(nessie_gc_register_content_to_files=hookimpl(lambda: reader)), name="columns")
     choice = ConnectorChoice(plugins=registry)
-    rows = [(path, "LIST", "COLUMNS", None, None, None, None) for path in lists or (LIST,)]
+    rows = [(path, "LIST", "COLUMNS", None, None, None, None, None) for path in lists or (LIST,)]
     found = ExpandFiles(choice, UnitIndex(["s3://b/t/"], choice.rules()))(to_batches(rows, EXPANDED_FILES))
     return sorted(row for batch in found for row in to_rows(batch, "path", "kind", "problem"))
 

@@ -35,6 +35,7 @@ from nessie_gc_core.model import (
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.repository import UNKNOWN_CONTENT
 from nessie_gc_core.model.table_properties import MANIFEST_TARGET_SIZE
+from nessie_gc_core.model.times import LATEST
 from nessie_gc_core.plugins.registry import installed
 from nessie_gc_core.services.health.examination import (
     DELETE_AFTER_COMMIT,
@@ -125,6 +126,13 @@ def test_snapshots_are_counted_by_the_tables_own_rules() -> None:
     assert due(kept, snapshot_threshold=1)["snapshots"].value == 1
     oldest = examined(table(ages), HealthParameters(), NOW, can_expire=True).oldest_snapshot
     assert NOW - timedelta(days=30) == oldest
+
+
+def test_s33_snapshots_with_times_in_microseconds_are_examined_and_expire_nothing() -> None:
+    fields = table((0, 10))
+    micros = replace(fields, snapshots=tuple(replace(s, timestamp_ms=s.timestamp_ms * 1000) for s in fields.snapshots))
+    health = examined(micros, HealthParameters(), NOW, can_expire=True)
+    assert (LATEST, 0) == (health.oldest_snapshot, health.expirable)
 
 
 def test_where_nothing_can_expire_snapshots_it_does_not_say_so() -> None:

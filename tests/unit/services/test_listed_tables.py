@@ -79,6 +79,16 @@ def test_s08_a_table_was_made_when_its_snapshot_was(write: Write) -> None:
     assert datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC) == opened.made
 
 
+def test_s33_a_table_whose_snapshot_has_a_time_that_no_calendar_has_is_refused(write: Write) -> None:
+    """A list from the future would be newer than everything that was written since."""
+    table = write(files("a"))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    path = Path(table.metadata_location.removeprefix("file://"))
+    path.write_text(path.read_text().replace(f":{snapshot.timestamp_ms}", f":{snapshot.timestamp_ms}000"))
+    assert "no time in milliseconds" in refused(table.metadata_location)
+
+
 def test_an_earlier_state_is_named_by_its_metadata(write: Write) -> None:
     table = write(files("a"))
     before = table.metadata_location

@@ -32,6 +32,7 @@ from nessie_gc_core.model import (
     TableMetadata,
 )
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.unpacking import metadata_limit
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
 from nessie_gc_iceberg_catalog.hive import list_hive_contents
 from nessie_gc_iceberg_catalog.listing import Listed, list_contents
@@ -257,7 +258,9 @@ class IcebergCatalogConnector(RepositoryConnector):
     def _loader(self) -> Loader:
         from nessie_gc_iceberg_catalog.loading import Loader
 
-        return Loader(self._catalog, self._call, self._reads, self.options.unreadable_tables, self._selection)
+        options = self.options
+        limit = metadata_limit(options.max_metadata_bytes, options.max_unpack_ratio)
+        return Loader(self._catalog, self._call, self._reads, options.unreadable_tables, self._selection, limit)
 
     @cached_property
     def _selection(self) -> Selection:

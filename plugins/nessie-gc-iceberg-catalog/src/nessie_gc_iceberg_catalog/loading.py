@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
-import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -24,6 +22,7 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model import ICEBERG_VIEW, UNKNOWN_CONTENT
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.unpacking import Limit, metadata_limit, unpacked_json
 from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE, WHOLE_VIEW
 from nessie_gc_iceberg_catalog.errors import is_of_store
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
@@ -42,7 +41,6 @@ from nessie_gc_iceberg_catalog.states import (
 
 log = logging.getLogger(__name__)
 
-_GZIP = b"\x1f\x8b"
 _WITHOUT_METADATA: Mapping[str, Callable[[str, str], ContentStates]] = {
     WHOLE_VIEW: whole_view_states,
     UNKNOWN_CONTENT: unknown_states,
@@ -61,12 +59,14 @@ class Loader:
         reads: ReadRetries,
         unreadable: Mapping[str, str],
         selection: Selection,
+        limit: Limit | None = None,
     ) -> None:
         self._catalog = catalog
         self._call = call
         self._reads = reads
         self._unreadable = unreadable
         self._selection = selection
+        self._limit = limit or metadata_limit()
 
     def load(self, listed: Listed) -> ContentStates | None:
         """The states of a table or view; ``None`` if it is gone since it was listed.
@@ -107,7 +107,9 @@ class Loader:
             table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
             if table is not None and isinstance(table.io, GuardedFileIO):
                 io = table.io.without(table.metadata.properties, table.config)
-        return parse_states(name, source, self._read(name, source, partial(_read_if_there, io, name)), self._selection)
+        return parse_states(
+            name, source, self._read(name, source, partial(_read_if_there, io, name, self._limit)), self._selection
+        )
 
     def metadata(self, listed: Listed, source: str) -> bytes | str | None:
         """The text of a table's metadata file; ``None`` if it is not that of the table any more, or of no table.
@@ -197,7 +199,7 @@ class Loader:
         return self._reads(lambda: reads(location), f"reading {location} of {name}", location)
 
     def _read_once(self, location: str) -> bytes:
-        return _read(self._file_io(location), location)
+        return _read(self._file_io(location), self._limit, location)
 
     def _file_io(self, location: str) -> FileIO:
         return self._catalog._load_file_io(location=location)
@@ -208,18 +210,20 @@ def metadata_text(table: Table) -> str:
     return IcebergBaseModel.model_dump_json(table.metadata)
 
 
-def _read(io: FileIO, location: str) -> bytes:
-    with io.new_input(location).open() as stream:
-        data = bytes(stream.read())
+def _read(io: FileIO, limit: Limit, location: str) -> bytes:
     try:
-        return gzip.decompress(data) if data.startswith(_GZIP) else data
-    except (OSError, EOFError, zlib.error) as error:
-        raise RepositoryError(f"{location} is not a complete gzip file: {error}") from error
+        with io.new_input(location).open() as stream:
+            data = bytes(stream.read(limit.most + 1))
+            limit.check_stored(len(data))
+            data += bytes(stream.read())
+        return unpacked_json(data, limit)
+    except ValueError as error:
+        raise RepositoryError(f"{location} cannot be read: {error}") from error
 
 
-def _read_if_there(io: FileIO, name: str, location: str) -> bytes:
+def _read_if_there(io: FileIO, name: str, limit: Limit, location: str) -> bytes:
     try:
-        return _read(io, location)
+        return _read(io, limit, location)
     except FileNotFoundError as error:
         raise ReferenceNotFoundError(f"{location} of {name} no longer exists") from error
 

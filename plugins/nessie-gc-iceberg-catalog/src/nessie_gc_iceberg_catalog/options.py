@@ -10,6 +10,7 @@ from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.credentials import CredentialUse
 from nessie_gc_core.model.options import check_identity, secret_mapping
 from nessie_gc_core.model.table_patterns import TablePatterns, compiled
+from nessie_gc_core.model.unpacking import MAX_RATIO, metadata_limit
 from nessie_gc_iceberg_catalog.managers import Managers
 from nessie_gc_iceberg_catalog.selection import Selection
 
@@ -69,6 +70,14 @@ class IcebergCatalogOptions(ConnectorOptions):
     nested_namespaces: bool = option(True, help="also look for nested namespaces")
     unreadable_tables: Mapping[str, str] = option(
         {}, help="NAMESPACE.TABLE=LOCATION of tables that the catalog cannot load; nothing is deleted there"
+    )
+    max_metadata_bytes: int = option(
+        metadata_limit().most, help="a metadata file that unpacks to more bytes is unreadable", minimum=1
+    )
+    max_unpack_ratio: int = option(
+        MAX_RATIO,
+        help="a file that unpacks to more than 16 MiB and more than so many times its stored size is unreadable",
+        minimum=1,
     )
     parallelism: int = option(4, help="how many tables to load at once", per_machine=True)
     retries: int = option(

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from nessie_gc_core.errors import RepositoryError, UnreadableFileError
@@ -22,6 +22,7 @@ from nessie_gc_core.model import (
     TableMetadata,
 )
 from nessie_gc_core.model.table_properties import WRITE_PATHS
+from nessie_gc_core.model.times import from_millis
 from nessie_gc_iceberg_catalog.content_types import LEFT_OUT, METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
 from nessie_gc_iceberg_catalog.names import commit_id
 from nessie_gc_iceberg_catalog.selection import Selection
@@ -113,7 +114,7 @@ def parse_states(name: str, metadata_location: str, text: bytes | str, selection
     try:
         metadata = json.loads(text)
         return _states(name, metadata_location, metadata, selection)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise RepositoryError(
             f"{metadata_location} of table {name} is not Iceberg table metadata ({type(error).__name__}: {error})"
         ) from error
@@ -122,15 +123,15 @@ def parse_states(name: str, metadata_location: str, text: bytes | str, selection
 def _states(name: str, metadata_location: str, metadata: Mapping[str, Any], selection: Selection) -> ContentStates:
     location = str(metadata["location"])
     content_id = str(metadata.get("table-uuid") or f"no-uuid:{location}")
+    listed = sorted(metadata.get("snapshots") or (), key=lambda snapshot: int(snapshot["timestamp-ms"]), reverse=True)
     snapshots = [
-        SnapshotState(snapshot_id=int(snapshot["snapshot-id"]), time=_time(snapshot["timestamp-ms"]))
-        for snapshot in metadata.get("snapshots") or ()
+        SnapshotState(snapshot_id=int(snapshot["snapshot-id"]), time=from_millis(int(snapshot["timestamp-ms"])))
+        for snapshot in listed
     ]
     current = metadata.get("current-snapshot-id")
-    newest = [_time(metadata.get("last-updated-ms") or 0), *(snapshot.time for snapshot in snapshots)]
+    newest = [from_millis(int(metadata.get("last-updated-ms") or 0)), *(snapshot.time for snapshot in snapshots)]
     head = SnapshotState(snapshot_id=None if current in (None, -1) else int(current), time=max(newest))
     others = [snapshot for snapshot in snapshots if snapshot.snapshot_id != head.snapshot_id]
-    others.sort(key=lambda snapshot: snapshot.time, reverse=True)
     states = ContentStates(
         name=name,
         source=metadata_location,
@@ -177,7 +178,7 @@ def table_metadata(
     """
     try:
         fields = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnreadableFileError(metadata_location, f"it is not JSON: {error}") from error
     table = TableMetadata.parse(
         fields,
@@ -257,7 +258,3 @@ def _unread(content_type: str, name: str, location: str) -> ContentStates:
         content_type=content_type,
         location=location,
     )
-
-
-def _time(milliseconds: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=int(milliseconds))

@@ -26,6 +26,7 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
+from nessie_gc_core.model.unpacking import Limit
 from nessie_gc_iceberg_files.adls_account import account_properties, check_account
 from nessie_gc_iceberg_files.adls_moves import AdlsMoves
 from nessie_gc_iceberg_files.adls_reads import adls_reads
@@ -64,13 +65,13 @@ class AdlsStore(Store):
             raise ConfigurationError(f"cannot create a client for {self._where}: {one_line(error)}") from error
         self._reads = QuickReads(partial(adls_reads, container, self._fs), is_unpacked)
 
-    def read(self, key: str) -> bytes:
+    def read(self, key: str, limit: Limit | None = None) -> bytes:
         """One download; the SDK has the last word where a name is odd, or the quick client did not get the blob."""
-        return self._reads.read_or_ask(key, self._read)
+        return self._reads.read_or_ask(key, partial(self._read, limit=limit), limit)
 
-    def _read(self, key: str) -> bytes:
+    def _read(self, key: str, limit: Limit | None = None) -> bytes:
         try:
-            return bytes(sync(self._fs.loop, self._download, key))
+            return bytes(sync(self._fs.loop, self._download, key, limit))
         except ResourceNotFoundError as error:
             if _code(error) in _MISSING_BLOB:
                 raise FileNotFoundError(key) from error
@@ -137,8 +138,10 @@ class AdlsStore(Store):
         date = next((value for name, value in headers.items() if name.lower() == "date"), None)
         return from_date_header(date, self._where + prefix)
 
-    async def _download(self, key: str) -> bytes:
+    async def _download(self, key: str, limit: Limit | None) -> bytes:
         stream = await self._container.get_blob_client(key).download_blob()
+        if limit is not None:
+            limit.check_stored(stream.size)
         return cast("bytes", await stream.readall())
 
     async def _upload(self, key: str, data: bytes) -> None:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import functools
 import io
 import json
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import fastavro
 
 from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.unpacking import MEBIBYTE, Limit, Room
+from nessie_gc_iceberg_files.avro_schemas import refuse_endless
+from nessie_gc_iceberg_files.blocks import unpack_block
+from nessie_gc_iceberg_files.options import MANIFEST_LIMIT
 from nessie_gc_iceberg_files.projection import Column, NotProjectable, Projection, Values, read_long
 
 MAGIC = b"Obj\x01"
 _ENCRYPTED_MAGIC = b"AGS1"
 SYNC_BYTES = 16
+_MOST_SCHEMA_BYTES = MEBIBYTE
 
-Schema = Mapping[str, object]
+Schema = dict[str, object]
 Record = Mapping[str, object]
 """A record by the names of its fields."""
 
@@ -29,96 +33,130 @@ class Container:
     """The structure of an Avro file that is whole."""
 
     schema: bytes
-    codec: bytes
+    codec: str
     blocks: Sequence[tuple[int, int, int]]
     """Of each block the number of its records, and where its data begins and ends."""
-    body: int
-    """Where the first block begins; the marker that parts blocks stands before it."""
 
 
-def read_columns(path: str, data: bytes, columns: tuple[Column, ...]) -> Sequence[Values]:
+def read_columns(
+    path: str, data: bytes, columns: tuple[Column, ...], limit: Limit = MANIFEST_LIMIT
+) -> Sequence[Values]:
     """Some columns of an Avro file, each with the values of all records.
 
     Args:
         path: Names the file in errors.
         data: The whole file.
         columns: What is wanted.
+        limit: How much it may unpack to.
 
     Raises:
-        UnreadableFileError: it is not an Avro file, is cut off or damaged, lacks a column, or has a codec that is not
-            known.
+        UnreadableFileError: it is not an Avro file, is cut off or damaged, lacks a column, has a codec that is not
+            known, or unpacks to more than the limit.
     """
     try:
         container = check_container(data)
         try:
-            return _read_quickly(container, data, columns)
+            return _read_quickly(container, data, columns, limit)
         except NotProjectable:
-            return _read_thoroughly(container, data, columns)
+            return _read_thoroughly(container, data, columns, limit)
     except Exception as error:  # decoders raise anything on damaged bytes
         raise UnreadableFileError(path, reason(data, error)) from error
 
 
-def read_records(path: str, data: bytes) -> list[Record]:
+def read_records(path: str, data: bytes, limit: Limit = MANIFEST_LIMIT) -> list[Record]:
     """All records of an Avro file with all of their fields.
 
     Args:
         path: Names the file in errors.
         data: The whole file.
+        limit: How much it may unpack to.
 
     Raises:
-        UnreadableFileError: it is not an Avro file, is cut off or damaged, or has a codec that is not known.
+        UnreadableFileError: it is not an Avro file, is cut off or damaged, has a codec that is not known, or unpacks to
+            more than the limit.
     """
     try:
         container = check_container(data)
-        return checked(container, fastavro.reader(io.BytesIO(data)))
+        writer = cast("Schema", fastavro.parse_schema(checked_schema(container.schema)))
+        return decoded(plain_blocks(container, data, limit), writer, None)
     except Exception as error:  # decoders raise anything on damaged bytes
         raise UnreadableFileError(path, reason(data, error)) from error
 
 
-def checked(container: Container, reader: Iterable[object]) -> list[Record]:
-    """All records of a reader.
+def plain_blocks(container: Container, data: bytes, limit: Limit) -> Iterator[tuple[int, bytes]]:
+    """The blocks, each with the number of its records and what they are encoded as.
 
     Raises:
-        ValueError: they are not as many as the blocks announce.
+        ValueError: one is damaged, or they unpack to more than the limit.
     """
-    records = [cast("Record", record) for record in reader]
-    expected = sum(count for count, _, _ in container.blocks)
-    if len(records) != expected:
-        raise ValueError(f"it has {len(records)} records but its blocks announce {expected}")
-    return records
-
-
-def _read_quickly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Values]:
-    if container.codec not in (b"null", b"deflate"):
-        raise NotProjectable("the codec")
-    projection = _projection(container.schema, columns)
-    found: list[list[int | str]] = [[] for _ in columns]
+    room: Room = limit.room(len(data))
     for count, start, end in container.blocks:
-        block = data[start:end]
-        decoded = projection.columns(_inflated(block) if container.codec == b"deflate" else block, count)
-        for whole, part in zip(found, decoded, strict=True):
+        plain = unpack_block(container.codec, data[start:end], room)
+        if count > len(plain):  # no record that Iceberg writes is empty
+            raise ValueError(f"a block announces {count:,} records in {len(plain):,} bytes")
+        yield count, plain
+
+
+def decoded(blocks: Iterator[tuple[int, bytes]], writer: Schema, reader: Schema | None) -> list[Record]:
+    """All records of some blocks, each of which must end where its last record ends.
+
+    Args:
+        blocks: each with the number of its records.
+        writer: the schema that they were written with, parsed.
+        reader: the schema that is wanted, parsed; ``None``: the same.
+
+    Raises:
+        ValueError: a block has more in it than the records that it announces.
+        Exception: whatever the decoder raises where it has less.
+    """
+    found: list[Record] = []
+    for count, plain in blocks:
+        stream = io.BytesIO(plain)
+        for _ in range(count):
+            record = fastavro.schemaless_reader(stream, writer, reader)
+            found.append(cast("Record", record))
+        if stream.tell() != len(plain):
+            raise ValueError("a block does not end with its last record")
+    return found
+
+
+def checked_schema(schema: bytes) -> Schema:
+    """The schema of a file's records.
+
+    Raises:
+        ValueError: it is not that of a record, is too long, or makes records of any length out of a few bytes.
+    """
+    if len(schema) > _MOST_SCHEMA_BYTES:
+        raise ValueError(f"its schema has more than {_MOST_SCHEMA_BYTES:,} bytes")
+    found = json.loads(schema)
+    if not isinstance(found, dict) or found.get("type") != "record":
+        raise ValueError("its schema is not a record")
+    refuse_endless(found)
+    return found
+
+
+def _read_quickly(container: Container, data: bytes, columns: tuple[Column, ...], limit: Limit) -> Sequence[Values]:
+    projection = _projection(container.schema, columns)
+    found: list[list[int | str | None]] = [[] for _ in columns]
+    for count, plain in plain_blocks(container, data, limit):
+        for whole, part in zip(found, projection.columns(plain, count), strict=True):
             whole.extend(part)
     return cast("list[Values]", found)
 
 
-def _read_thoroughly(container: Container, data: bytes, columns: tuple[Column, ...]) -> Sequence[Values]:
-    reader_schema = dict(_reader_schema(container.schema, columns))
-    records = checked(container, fastavro.reader(io.BytesIO(data), reader_schema))
-    return cast("list[Values]", [[_value(record, column.name) for record in records] for column in columns])
+def _read_thoroughly(container: Container, data: bytes, columns: tuple[Column, ...], limit: Limit) -> Sequence[Values]:
+    writer, reader = _schemas(container.schema, columns)
+    records = decoded(plain_blocks(container, data, limit), writer, reader)
+    return cast("list[Values]", [[_value(record, column) for record in records] for column in columns])
 
 
-def _value(record: object, name: str) -> int | str:
-    for part in name.split("."):
-        record = cast("Mapping[str, object]", record)[part]
+def _value(record: object, column: Column) -> int | str | None:
+    for part in column.name.split("."):
+        fields = cast("Mapping[str, object]", record)
+        record = fields.get(part) if column.nullable else fields[part]
+    if column.nullable:
+        return record if isinstance(record, int) else None
     return cast("int | str", record)
-
-
-def _inflated(block: bytes) -> bytes:
-    inflater = zlib.decompressobj(wbits=-15)
-    plain = inflater.decompress(block)
-    if not inflater.eof:  # what follows the end is ignored: some writers leave a part of zlib's checksum there
-        raise ValueError("a block is damaged")
-    return plain
 
 
 def check_container(data: bytes) -> Container:
@@ -150,7 +188,6 @@ def _walk(data: bytes) -> Container:
             header[key] = value
     sync = data[position : position + SYNC_BYTES]
     position += SYNC_BYTES
-    body = position
     blocks: list[tuple[int, int, int]] = []
     while position < len(data):
         count, position = read_long(data, position)
@@ -162,7 +199,7 @@ def _walk(data: bytes) -> Container:
         position = end + SYNC_BYTES
     if position != len(data) or b"avro.schema" not in header:
         raise ValueError("its header is truncated")
-    return Container(header[b"avro.schema"], header.get(b"avro.codec", b"null"), blocks, body)
+    return Container(header[b"avro.schema"], header.get(b"avro.codec", b"null").decode(errors="replace"), blocks)
 
 
 def _bytes(data: bytes, position: int) -> tuple[bytes, int]:
@@ -174,12 +211,15 @@ def _bytes(data: bytes, position: int) -> tuple[bytes, int]:
 
 @functools.lru_cache(maxsize=256)
 def _projection(schema: bytes, columns: tuple[Column, ...]) -> Projection:
-    return Projection(json.loads(schema), columns)
+    return Projection(checked_schema(schema), columns)
 
 
 @functools.lru_cache(maxsize=256)
-def _reader_schema(schema: bytes, columns: tuple[Column, ...]) -> Schema:
-    return cast("Schema", fastavro.parse_schema(dict(_narrowed(json.loads(schema), "", columns))))
+def _schemas(schema: bytes, columns: tuple[Column, ...]) -> tuple[Schema, Schema]:
+    """The writer's schema, and one that has the wanted fields of it."""
+    writer = checked_schema(schema)
+    reader = _narrowed(writer, "", columns)
+    return cast("Schema", fastavro.parse_schema(writer)), cast("Schema", fastavro.parse_schema(reader))
 
 
 def _narrowed(writer: object, prefix: str, columns: Sequence[Column]) -> Schema:
@@ -191,6 +231,10 @@ def _narrowed(writer: object, prefix: str, columns: Sequence[Column]) -> Schema:
     for name in dict.fromkeys(column.name[len(prefix) :].partition(".")[0] for column in columns):
         below = [column for column in columns if column.name.startswith(f"{prefix}{name}.")]
         column = next((column for column in columns if column.name == prefix + name), None)
+        if column is not None and column.nullable:
+            if name in types:
+                fields.append({"name": name, "type": types[name]})
+            continue
         if name not in types and (column is None or column.default is None):
             raise ValueError(f"its schema has no field {prefix + name!r}")
         if column is None:

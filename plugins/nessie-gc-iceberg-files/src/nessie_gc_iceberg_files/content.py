@@ -66,6 +66,7 @@ class IcebergContentToFiles(ContentToFiles):
 
     def __init__(self, options: ReaderOptions) -> None:
         super().__init__(options)
+        self._limits = options.limits()
         self._keep_refs = not options.ignore_snapshot_refs
         self._keep_staged = not options.ignore_staged_snapshots
         self._reader = FileWriter(options.properties)
@@ -81,7 +82,7 @@ class IcebergContentToFiles(ContentToFiles):
         if not path:
             raise UnreadableFileError(version.content_key, "it has no metadata location")
         if version.content_type == ICEBERG_VIEW:
-            yield parse_view(path, self._reader.read(path)).file(path, FileKind.METADATA)
+            yield parse_view(path, self._metadata(path), self._limits.metadata).file(path, FileKind.METADATA)
             return
         metadata = self._table(path)
         file = metadata.file(path, FileKind.METADATA)
@@ -122,10 +123,13 @@ class IcebergContentToFiles(ContentToFiles):
         """The metadata of a table; remembered for a time, for plain catalogs ask for each of its snapshots."""
         remembered: _Tables | None = getattr(self._remembered, "tables", None)
         if remembered is None:
-            return parse_table(path, self._reader.read(path))
+            return parse_table(path, self._metadata(path), self._limits.metadata)
         if path not in remembered.read:
-            remembered.read[path] = parse_table(path, self._reader.read(path))
+            remembered.read[path] = parse_table(path, self._metadata(path), self._limits.metadata)
         return remembered.read[path]
+
+    def _metadata(self, path: str) -> bytes:
+        return self._reader.read(path, self._limits.metadata)
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
@@ -143,16 +147,13 @@ class IcebergContentToFiles(ContentToFiles):
 
     def expand_batches(self, file: ReachableFile) -> Iterator[pa.RecordBatch]:
         """The same as one batch."""
+        path, announced, limits = file.path, file.announced, self._limits
         if file.kind == FileKind.MANIFEST_LIST:
-            yield manifests(file.path, self._whole(file))
+            data = self._reader.read(path, limits.manifest_list)
+            yield manifests(path, data, announced=announced, limit=limits.manifest_list)
         elif file.kind == FileKind.MANIFEST:
-            yield from live_files(file.path, self._whole(file))
-
-    def _whole(self, file: ReachableFile) -> bytes:
-        data = self._reader.read(file.path)
-        if file.length is not None and len(data) < file.length:
-            raise UnreadableFileError(file.path, f"it has {len(data)} bytes instead of the {file.length} written")
-        return data
+            data = self._reader.read(path, limits.manifest)
+            yield from live_files(path, data, length=file.length, announced=announced, limit=limits.manifest)
 
     def kept_by_others(self, version: ContentVersion) -> str | None:
         """What ``gc.enabled`` says: a catalog that shares its files with another one turns it off."""
@@ -196,15 +197,16 @@ class IcebergContentToFiles(ContentToFiles):
         types = partition_types(metadata.fields)
         for file in metadata.manifests_of(current):
             if file.kind == FileKind.MANIFEST_LIST:
-                yield from described(file.path, self._reader.read(file.path), types)
+                limit = self._limits.manifest_list
+                data = self._reader.read(file.path, limit)
+                yield from described(file.path, data, types, announced=file.announced, limit=limit)
             else:
                 yield Manifest(path=file.path, length=0)
 
     def entries(self, manifest: Manifest) -> Iterator[FileEntry]:
         """The live entries of a manifest."""
-        length = manifest.length or None
-        data = self._whole(ReachableFile(path=manifest.path, kind=FileKind.MANIFEST, length=length))
-        yield from live_entries(manifest, data)
+        limit = self._limits.manifest
+        yield from live_entries(manifest, self._reader.read(manifest.path, limit), limit)
 
     def write_without(
         self, version: ContentVersion, snapshot_ids: Collection[int], *, folder: str, now: datetime
@@ -213,7 +215,7 @@ class IcebergContentToFiles(ContentToFiles):
         path = version.metadata_location
         if not path:
             raise UnreadableFileError(version.content_key, "it has no metadata location")
-        metadata = parse_table(path, self._reader.read(path))
+        metadata = parse_table(path, self._metadata(path), self._limits.metadata)
         held = self._unremovable(metadata)
         for asked in snapshot_ids:
             if asked in held or asked == version.snapshot_id:
@@ -234,7 +236,7 @@ class IcebergContentToFiles(ContentToFiles):
         if not version.metadata_location:
             return None
         try:
-            return named_in_json(self._reader.read(version.metadata_location))
+            return named_in_json(self._metadata(version.metadata_location), self._limits.metadata)
         except UnreadableFileError:
             return None
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.manifests import NEGATIVE_ZERO, FileEntry, Manifest, PartitionValue
+from nessie_gc_core.model.unpacking import Limit
+from nessie_gc_iceberg_files.announced import ADDED, DELETED, Announced
 from nessie_gc_iceberg_files.avro import Record
 from nessie_gc_iceberg_files.fields import decimal_fields, read_fields
+from nessie_gc_iceberg_files.options import MANIFEST_LIMIT
 
-_ADDED, _DELETED = 1, 2
-_STATUSES = (0, _ADDED, _DELETED)
+_STATUSES = (0, ADDED, DELETED)
 _POSITION_DELETES = 1
 _KINDS: Mapping[object, FileKind] = {
     None: FileKind.DATA,  # format version 1 has no others
@@ -34,26 +36,29 @@ _OF_FILES = (
 _WANTED = frozenset({"status", "snapshot_id", "sequence_number", *(f"data_file.{name}" for name in _OF_FILES)})
 
 
-def live_entries(manifest: Manifest, data: bytes) -> Iterator[FileEntry]:
+def live_entries(manifest: Manifest, data: bytes, limit: Limit = MANIFEST_LIMIT) -> Iterator[FileEntry]:
     """The live entries of a manifest.
 
     Args:
         manifest: as its list describes it: entries inherit from it.
         data: the whole file.
+        limit: how much it may unpack to.
 
     Raises:
-        UnreadableFileError: it cannot be read completely, or is invalid.
+        UnreadableFileError: it cannot be read completely, is invalid, or has less in it than its list says.
     """
-    records = read_fields(manifest.path, data, _WANTED)
+    records = read_fields(manifest.path, data, _WANTED, limit)
+    statuses = [record.get("status") for record in records]
+    Announced.of(manifest).check(manifest.path, statuses, size=len(data), length=manifest.length)
     decimals = decimal_fields(data, "data_file.partition")
     for record in records:
         status, file = record.get("status"), record.get("data_file")
-        if status == _DELETED:
+        if status == DELETED:
             continue
         if status not in _STATUSES or not isinstance(file, dict):
             raise UnreadableFileError(manifest.path, f"an entry has the status {status!r}")
         sequence_number = record.get("sequence_number")
-        inherited = manifest.sequence_number if status == _ADDED else 0
+        inherited = manifest.sequence_number if status == ADDED else 0
         yield FileEntry(
             path=_text(manifest.path, file, "file_path"),
             kind=_kind(manifest.path, file),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import cast
@@ -11,12 +10,22 @@ from typing import cast
 import fastavro
 
 from nessie_gc_core.errors import UnreadableFileError
-from nessie_gc_iceberg_files.avro import MAGIC, SYNC_BYTES, Container, Record, Schema, check_container, checked, reason
+from nessie_gc_core.model.unpacking import Limit
+from nessie_gc_iceberg_files.avro import (
+    Record,
+    Schema,
+    check_container,
+    checked_schema,
+    decoded,
+    plain_blocks,
+    reason,
+)
+from nessie_gc_iceberg_files.options import MANIFEST_LIMIT
 
 _NAMES = ("name", "namespace")
 
 
-def read_fields(path: str, data: bytes, wanted: frozenset[str]) -> list[Record]:
+def read_fields(path: str, data: bytes, wanted: frozenset[str], limit: Limit = MANIFEST_LIMIT) -> list[Record]:
     """The records of an Avro file, with those of some fields that its writer has.
 
     A date that no calendar has is a number like any other.
@@ -25,14 +34,16 @@ def read_fields(path: str, data: bytes, wanted: frozenset[str]) -> list[Record]:
         path: names the file in errors.
         data: the whole file.
         wanted: dotted names.
+        limit: how much it may unpack to.
 
     Raises:
-        UnreadableFileError: it is not an Avro file, is cut off or damaged, or has a codec that is not known.
+        UnreadableFileError: it is not an Avro file, is cut off or damaged, has a codec that is not known, or unpacks to
+            more than the limit.
     """
     try:
         container = check_container(data)
         writer, reader = _schemas(container.schema, wanted)
-        return checked(container, fastavro.reader(io.BytesIO(_with_schema(data, container, writer)), dict(reader)))
+        return decoded(plain_blocks(container, data, limit), writer, reader)
     except Exception as error:  # decoders raise anything on damaged bytes
         raise UnreadableFileError(path, reason(data, error)) from error
 
@@ -80,12 +91,11 @@ def _is_decimal(type_: object, named: frozenset[str]) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def _schemas(schema: bytes, wanted: frozenset[str]) -> tuple[bytes, Schema]:
+def _schemas(schema: bytes, wanted: frozenset[str]) -> tuple[Schema, Schema]:
     """The writer's schema without logical types, and one that has the wanted fields of it."""
-    plain = _without_logical_types(json.loads(schema))
-    if not isinstance(plain, dict) or plain.get("type") != "record":
-        raise ValueError("its schema is not a record")
-    return json.dumps(plain).encode(), cast("Schema", fastavro.parse_schema(_narrowed(plain, "", wanted)))
+    plain = cast("dict[str, object]", _without_logical_types(checked_schema(schema)))
+    reader = _narrowed(plain, "", wanted)
+    return cast("Schema", fastavro.parse_schema(plain)), cast("Schema", fastavro.parse_schema(reader))
 
 
 def _without_logical_types(type_: object) -> object:
@@ -105,24 +115,3 @@ def _narrowed(writer: Mapping[str, object], prefix: str, wanted: Collection[str]
         elif isinstance(type_, dict) and any(each.startswith(f"{name}.") for each in wanted):
             fields.append({**field, "type": _narrowed(type_, f"{name}.", wanted)})
     return {"type": "record", **{key: writer[key] for key in _NAMES if key in writer}, "fields": fields}
-
-
-def _with_schema(data: bytes, container: Container, schema: bytes) -> bytes:
-    """The same blocks below a header with another schema."""
-    header = {b"avro.schema": schema, b"avro.codec": container.codec}
-    pairs = b"".join(_counted(key) + _counted(value) for key, value in header.items())
-    return MAGIC + _long(len(header)) + pairs + _long(0) + data[container.body - SYNC_BYTES :]
-
-
-def _counted(data: bytes) -> bytes:
-    return _long(len(data)) + data
-
-
-def _long(number: int) -> bytes:
-    """A number of zero or more as Avro writes it."""
-    value, found = number << 1, bytearray()
-    while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)

@@ -12,6 +12,7 @@ from fsspec.asyn import sync
 
 from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.unpacking import Limit, TooMuchError
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.limits import Patience
 from nessie_gc_iceberg_files.s3_deletions import DENIED, EXISTS, GONE, answered, deleted
@@ -30,10 +31,12 @@ class S3fsStore(Store):
         self._fs = file_system
         self._bucket = bucket
 
-    def read(self, key: str) -> bytes:
+    def read(self, key: str, limit: Limit | None = None) -> bytes:
         """One GET."""
         try:
-            return bytes(sync(self._fs.loop, self._get, key))
+            return bytes(sync(self._fs.loop, self._get, key, limit))
+        except TooMuchError:
+            raise
         except Exception as error:
             if _code(error) == "NoSuchKey":
                 raise FileNotFoundError(key) from error
@@ -87,9 +90,11 @@ class S3fsStore(Store):
         answer: dict[str, Any] = self._fs.call_s3(method, Bucket=self._bucket, **named)
         return answer
 
-    async def _get(self, key: str) -> bytes:
+    async def _get(self, key: str, limit: Limit | None) -> bytes:
         answer = await self._fs._call_s3("get_object", Bucket=self._bucket, Key=key)
         async with answer["Body"] as body:
+            if limit is not None:
+                limit.check_stored(answer["ContentLength"])
             found: bytes = await body.read()
         return found
 

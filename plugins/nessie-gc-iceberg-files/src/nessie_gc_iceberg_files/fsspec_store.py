@@ -16,6 +16,7 @@ from fsspec.dircache import DirCache
 
 from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
+from nessie_gc_core.model.unpacking import Limit
 from nessie_gc_iceberg_files.concurrency import gathered
 from nessie_gc_iceberg_files.fsspec_entries import Entry, entry_of, kind_of, outcome_of, reason_of
 from nessie_gc_iceberg_files.fsspec_paths import Paths
@@ -66,8 +67,8 @@ class FsspecStore(Store):
         self._left_alone = threading.local()
 
     # ---- reading --------------------------------------------------------------------------------------
-    def read(self, key: str) -> bytes:
-        """The whole file; a bucket that is missing is not a missing file."""
+    def read(self, key: str, limit: Limit | None = None) -> bytes:
+        """The whole file, whatever its size; a bucket that is missing is not a missing file."""
         try:
             return self._read(self._paths.of(key))
         except FileNotFoundError as error:

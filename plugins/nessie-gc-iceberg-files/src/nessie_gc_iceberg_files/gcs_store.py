@@ -27,6 +27,7 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
+from nessie_gc_core.model.unpacking import Limit
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.concurrency import gathered
 from nessie_gc_iceberg_files.gcs_moves import GcsMoves
@@ -54,12 +55,12 @@ class GcsStore(Store):
         self._fs: Any = FsspecFileIO(_with_project(properties)).get_fs("gs")  # fsspec has no types
         self._reads = QuickReads(partial(gcs_reads, bucket, self._fs), is_answer_of_gcs)
 
-    def read(self, key: str) -> bytes:
+    def read(self, key: str, limit: Limit | None = None) -> bytes:
         """One GET; gcsfs has the last word where a key is odd, or the quick client did not get the object."""
-        return self._reads.read_or_ask(key, self._read)
+        return self._reads.read_or_ask(key, self._read, limit)
 
     def _read(self, key: str) -> bytes:
-        """One GET; GCS answers 404 for a missing bucket too, which is not a missing file."""
+        """One GET, which gives the whole; GCS answers 404 for a missing bucket too, which is not a missing file."""
         try:
             return bytes(self._fs.call("GET", "b/{}/o/{}", self._bucket, safe(key), alt="media")[1])
         except FileNotFoundError as error:

@@ -18,6 +18,7 @@ from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.locations import folders_of
 from nessie_gc_core.model.mounts import Mounts
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
+from nessie_gc_core.model.unpacking import Limit, TooMuchError
 from nessie_gc_iceberg_files.local_handles import FOLLOW_NOTHING, open_parent, reason_of
 from nessie_gc_iceberg_files.local_moves import move_one
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
@@ -43,15 +44,15 @@ class LocalStore(Store):
     def __init__(self) -> None:
         self._left_alone = threading.local()
 
-    def read(self, key: str) -> bytes:
+    def read(self, key: str, limit: Limit | None = None) -> bytes:
         """The whole file."""
         try:
             handle = os.open(key, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                return _all_of(handle)
+                return _all_of(handle, limit)
             finally:
                 os.close(handle)
-        except FileNotFoundError:
+        except (FileNotFoundError, TooMuchError):
             raise
         except (OSError, ValueError) as error:
             raise OSError(reason_of(error)) from error
@@ -223,9 +224,11 @@ class LocalStore(Store):
         self._left_alone.count = getattr(self._left_alone, "count", 0) + 1
 
 
-def _all_of(handle: int) -> bytes:
+def _all_of(handle: int, limit: Limit | None) -> bytes:
     """What a file holds: in one read, which asks for more than there is, or in as many as it takes."""
     size = os.fstat(handle).st_size
+    if limit is not None:
+        limit.check_stored(size)
     found = os.read(handle, size + 1)
     if len(found) == size > 0:
         return found

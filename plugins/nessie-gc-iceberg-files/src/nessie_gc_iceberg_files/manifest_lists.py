@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.manifests import Manifest, ManifestContent, PartitionRange
+from nessie_gc_core.model.unpacking import Limit
+from nessie_gc_iceberg_files.announced import check_manifests
 from nessie_gc_iceberg_files.avro import Record, read_records
+from nessie_gc_iceberg_files.options import MANIFEST_LIST_LIMIT
 from nessie_gc_iceberg_files.partition_types import bound
 
 _CONTENTS: Mapping[object, ManifestContent] = {
@@ -16,18 +19,29 @@ _CONTENTS: Mapping[object, ManifestContent] = {
 }
 
 
-def described(path: str, data: bytes, types: Mapping[int, Sequence[str]]) -> Iterator[Manifest]:
+def described(
+    path: str,
+    data: bytes,
+    types: Mapping[int, Sequence[str]],
+    *,
+    announced: str | None = None,
+    limit: Limit = MANIFEST_LIST_LIMIT,
+) -> Iterator[Manifest]:
     """The manifests that a manifest list describes.
 
     Args:
         path: names the file in errors.
         data: the whole file.
         types: of the fields of each partition spec, by its id.
+        announced: what its snapshot says of it.
+        limit: how much it may unpack to.
 
     Raises:
-        UnreadableFileError: it cannot be read completely, or is invalid.
+        UnreadableFileError: it cannot be read completely, is invalid, or names fewer than its snapshot says.
     """
-    for record in read_records(path, data):
+    records = read_records(path, data, limit)
+    check_manifests(path, len(records), announced)
+    for record in records:
         content = _CONTENTS.get(record.get("content"))
         if content is None:
             raise UnreadableFileError(path, f"a manifest has the content {record.get('content')!r}")

@@ -10,18 +10,25 @@ import pyarrow as pa
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.relations import NAMED_FILES
+from nessie_gc_core.model.unpacking import Limit
+from nessie_gc_iceberg_files.announced import ADDED, DELETED, Announced, check_manifests
 from nessie_gc_iceberg_files.avro import read_columns
+from nessie_gc_iceberg_files.options import MANIFEST_LIMIT, MANIFEST_LIST_LIMIT
 from nessie_gc_iceberg_files.projection import Column
 
-_DELETED = 2
 _POSITION_DELETES = 1
-_STATUSES = (0, 1, _DELETED)
+_STATUSES = (0, ADDED, DELETED)
 _CONTENT_KINDS: Mapping[object, FileKind] = {
     0: FileKind.DATA,
     _POSITION_DELETES: FileKind.POSITION_DELETES,
     2: FileKind.EQUALITY_DELETES,
 }
-_MANIFEST_LIST = (Column("manifest_path", "string"), Column("manifest_length", "long", default=0))
+_COUNTS = tuple(
+    Column(f"{status}_{files}_count", "int", nullable=True)
+    for status in ("added", "existing", "deleted")
+    for files in ("files", "data_files")  # the name of early writers
+)
+_MANIFEST_LIST = (Column("manifest_path", "string"), Column("manifest_length", "long", default=0), *_COUNTS)
 _MANIFEST = (
     Column("status", "int"),
     Column("data_file.content", "int", default=0),  # format version 1 has none
@@ -30,31 +37,59 @@ _MANIFEST = (
 )
 
 
-def manifests(path: str, data: bytes) -> pa.RecordBatch:
+def manifests(
+    path: str, data: bytes, *, announced: str | None = None, limit: Limit = MANIFEST_LIST_LIMIT
+) -> pa.RecordBatch:
     """The manifests that a manifest list names, of data and of deletes (:data:`NAMED_FILES`).
 
+    Args:
+        path: names the file in errors.
+        data: the whole file.
+        announced: what its snapshot says of it.
+        limit: how much it may unpack to.
+
     Raises:
-        UnreadableFileError: it cannot be read completely, or is invalid.
+        UnreadableFileError: it cannot be read completely, is invalid, or names fewer than its snapshot says.
     """
-    paths, lengths = read_columns(path, data, _MANIFEST_LIST)
-    return _named(path, paths, repeat(FileKind.MANIFEST.value, len(paths)), lengths)
+    paths, lengths, *counts = read_columns(path, data, _MANIFEST_LIST, limit)
+    check_manifests(path, len(paths), announced)
+    said = map(_announced, *counts)
+    return _named(path, paths, repeat(FileKind.MANIFEST.value, len(paths)), lengths, said)
 
 
-def live_files(path: str, data: bytes) -> Iterator[pa.RecordBatch]:
+def _announced(*counts: object) -> str | None:
+    """What a manifest list says of a manifest: the counts by status, each under either of its names."""
+    numbers = [each if isinstance(each, int) and each >= 0 else None for each in counts]
+    pairs = zip(numbers[::2], numbers[1::2], strict=True)
+    added, existing, deleted = (early if now is None else now for now, early in pairs)
+    return Announced(added=added, existing=existing, deleted=deleted).text()
+
+
+def live_files(
+    path: str, data: bytes, *, length: int | None = None, announced: str | None = None, limit: Limit = MANIFEST_LIMIT
+) -> Iterator[pa.RecordBatch]:
     """The files of a manifest's live entries: those that exist or were added, not those that were deleted.
+
+    Args:
+        path: names the file in errors.
+        data: the whole file.
+        length: how many bytes it has, as its manifest list says.
+        announced: which entries it has, as its manifest list says (:class:`Announced`).
+        limit: how much it may unpack to.
 
     Yields:
         :data:`NAMED_FILES`, without lengths; those before an invalid entry come before its error.
 
     Raises:
-        UnreadableFileError: it cannot be read completely, or is invalid.
+        UnreadableFileError: it cannot be read completely, is invalid, or has less in it than its list says.
     """
-    columns = read_columns(path, data, _MANIFEST)
+    columns = read_columns(path, data, _MANIFEST, limit)
     try:
         yield _live_files(path, *columns)
     except UnreadableFileError:
         yield _live_files(path, *(column[: _valid(path, columns)] for column in columns))
         raise
+    Announced.parse(announced).check(path, columns[0], size=len(data), length=length)
 
 
 def _valid(path: str, columns: Sequence[Sequence[object]]) -> int:
@@ -78,17 +113,20 @@ def _live_files(
         raise UnreadableFileError(path, f"an entry has the status {unknown.pop()!r}")
     paths: Sequence[object] = named
     kinds: Sequence[tuple[object, object]] = [*zip(contents, formats, strict=True)]
-    if _DELETED in statuses:
-        live = [status != _DELETED for status in statuses]
+    if DELETED in statuses:
+        live = [status != DELETED for status in statuses]
         paths, kinds = [*compress(paths, live)], [*compress(kinds, live)]
     known = {each: _kind(path, *each).value for each in {*kinds}}
-    return _named(path, paths, map(known.__getitem__, kinds), repeat(None, len(paths)))
+    nothing = [None] * len(paths)
+    return _named(path, paths, map(known.__getitem__, kinds), nothing, nothing)
 
 
-def _named(parent: str, paths: Sequence[object], kinds: Iterable[str], lengths: Iterable[object]) -> pa.RecordBatch:
+def _named(
+    parent: str, paths: Sequence[object], kinds: Iterable[str], lengths: Iterable[object], said: Iterable[object]
+) -> pa.RecordBatch:
     if not all(paths):
         raise UnreadableFileError(parent, "an entry has the path ''")
-    columns = zip((paths, [*kinds], [*lengths]), NAMED_FILES, strict=True)
+    columns = zip((paths, [*kinds], [*lengths], [*said]), NAMED_FILES, strict=True)
     return pa.RecordBatch.from_arrays([pa.array(values, field.type) for values, field in columns], schema=NAMED_FILES)
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
 from nessie_gc_core.model.table_properties import gc_enabled, write_paths
+from nessie_gc_core.model.unpacking import Limit, read_json
+from nessie_gc_iceberg_files.announced import manifests_announced
+from nessie_gc_iceberg_files.options import METADATA_LIMIT
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _ENCRYPTED_MAGIC = b"AGS1"
 _TABLE_ONLY = ("current-snapshot-id", "snapshots", "last-column-id")
 _VIEW_ONLY = ("view-uuid", "current-version-id")
+_DECISIVE = ("current-snapshot-id", "partition-statistics", "properties", "refs", "snapshots", "statistics")
+"""Fields without which fewer files are live."""
 WAP_ID = "wap.id"
 """In the summary of a snapshot that write-audit-publish staged."""
 ENCRYPTED = "it is encrypted, and the keys of encrypted tables are not available"
@@ -130,7 +131,8 @@ class Metadata:
 
     def _manifests(self, fields: Mapping[str, object]) -> Iterator[ReachableFile]:
         if fields.get("manifest-list") is not None:
-            yield self.file(self._text(fields, "manifest-list"), FileKind.MANIFEST_LIST)
+            file = self.file(self._text(fields, "manifest-list"), FileKind.MANIFEST_LIST)
+            yield replace(file, announced=manifests_announced(self.summary(fields)))
             return
         if "manifests" not in fields:
             raise self._nonsense("a snapshot has neither a manifest list nor manifests")
@@ -166,37 +168,37 @@ class Metadata:
         return UnreadableFileError(self.path, reason)
 
 
-def parse_table(path: str, data: bytes) -> Metadata:
+def parse_table(path: str, data: bytes, limit: Limit = METADATA_LIMIT) -> Metadata:
     """The metadata of a table.
 
     Raises:
-        UnreadableFileError: it is none, or of a format version that is not known.
+        UnreadableFileError: it is none, of a format version that is not known, or more than the limit allows.
     """
-    metadata = _parse(path, data, versions=(1, 2, 3))
+    metadata = _parse(path, data, limit, versions=(1, 2, 3))
     _refuse(metadata, _VIEW_ONLY, "it is the metadata of a view, not of a table")
     return metadata
 
 
-def parse_view(path: str, data: bytes) -> Metadata:
+def parse_view(path: str, data: bytes, limit: Limit = METADATA_LIMIT) -> Metadata:
     """The metadata of a view.
 
     Raises:
-        UnreadableFileError: it is none, or of a format version that is not known.
+        UnreadableFileError: it is none, of a format version that is not known, or more than the limit allows.
     """
-    metadata = _parse(path, data, versions=(1,))
+    metadata = _parse(path, data, limit, versions=(1,))
     _refuse(metadata, _TABLE_ONLY, "it is the metadata of a table, not of a view")
     return metadata
 
 
-def _parse(path: str, data: bytes, versions: tuple[int, ...]) -> Metadata:
+def _parse(path: str, data: bytes, limit: Limit, versions: tuple[int, ...]) -> Metadata:
     try:
-        text = plain(data)
-        fields = json.loads(text)
-    except (ValueError, RecursionError, EOFError, OSError, zlib.error) as error:
+        text, fields = read_json(data, limit)
+    except ValueError as error:
         encrypted = data.startswith(_ENCRYPTED_MAGIC)
-        raise UnreadableFileError(path, ENCRYPTED if encrypted else f"it is not complete JSON: {error}") from error
+        raise UnreadableFileError(path, ENCRYPTED if encrypted else str(error)) from error
     if not isinstance(fields, dict):
         raise UnreadableFileError(path, "it is not a JSON object")
+    _refuse_misspelt(path, fields)
     may_stage = WAP_ID.encode() in text or b"\\u" in text or b"\0" in text  # escaped, or not UTF-8
     metadata = Metadata(path, fields, len(data), may_stage)
     version = fields.get("format-version")
@@ -212,6 +214,13 @@ def _refuse(metadata: Metadata, names: tuple[str, ...], reason: str) -> None:
         raise UnreadableFileError(metadata.path, reason)
 
 
-def plain(data: bytes) -> bytes:
-    """Unpacked, whatever the name says: writers disagree on ``.gz.metadata.json`` and ``.metadata.json.gz``."""
-    return gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
+def _refuse_misspelt(path: str, fields: Mapping[str, object]) -> None:
+    """Refuses metadata without a decisive field, but with one whose name differs in one character: a bit is wrong."""
+    for name in _DECISIVE:
+        alike = (other for other in fields if len(other) == len(name) and _differences(other, name) == 1)
+        if name not in fields and (other := next(alike, None)) is not None:
+            raise UnreadableFileError(path, f"it has a field {other!r} and no field {name!r}: it is damaged")
+
+
+def _differences(text: str, other: str) -> int:
+    return sum(a != b for a, b in zip(text, other, strict=True))

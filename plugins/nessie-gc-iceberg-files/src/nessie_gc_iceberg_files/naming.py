@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-import zlib
 from collections.abc import Iterator
 
 from nessie_gc_core.model.files import FileKind, StoredNames
 from nessie_gc_core.model.locations import places_in
-from nessie_gc_iceberg_files.metadata import plain
+from nessie_gc_core.model.unpacking import Limit, read_json
+from nessie_gc_iceberg_files.options import METADATA_LIMIT
 
-METADATA_SUFFIXES = (".metadata.json", ".metadata.json.gz")
+METADATA_SUFFIXES = (".metadata.json", ".metadata.json.gz", ".metadata.json.zstd", ".metadata.json.zst")
 """How the names of metadata files end."""
 TABLE_NAMES = StoredNames(
     metadata=rf"metadata/[0-9]{{5,}}-[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})",
@@ -48,14 +47,14 @@ def kind_of_name(path: str) -> FileKind | None:
     return None
 
 
-def named_in_json(data: bytes) -> list[str] | None:
+def named_in_json(data: bytes, limit: Limit = METADATA_LIMIT) -> list[str] | None:
     """Everything in the texts of a JSON file that may be an absolute path or location; ``None`` if it is not JSON.
 
     Names of fields count too: newer formats may use paths for them.
     """
     try:
-        return list(_absolute(json.loads(plain(data))))
-    except (ValueError, RecursionError, EOFError, OSError, zlib.error):
+        return list(_absolute(read_json(data, limit)[1]))
+    except ValueError:
         return None
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 Type = object
 """An Avro type, as the JSON of a schema has it."""
-Values = list[int] | list[str]
+Values = list[int] | list[str] | list[int | None]
 """The values of one column, of all records."""
 
 _MOST_BYTES = 64
@@ -55,6 +55,8 @@ class Column:
     """``int``, ``long`` or ``string``."""
     default: int | None = None
     """The value where the writer has no such field; ``None``: it must have it."""
+    nullable: bool = False
+    """Whether it is ``None`` where there is no such field, or no number in it."""
 
 
 _Match = Callable[[bytes, int], re.Match[bytes] | None]
@@ -89,11 +91,11 @@ class Projection:
             self._compile(run)
         self._match = self._whole()
         names = [name for _, name, _ in self._steps]
-        self._order: list[tuple[int, int]] = []
+        self._order: list[tuple[int, int | None]] = []
         for column in columns:
-            if column.name not in names and column.default is None:
+            if column.name not in names and column.default is None and not column.nullable:
                 raise NotProjectable(column.name)
-            self._order.append((names.index(column.name) if column.name in names else -1, column.default or 0))
+            self._order.append((names.index(column.name) if column.name in names else -1, column.default))
 
     def columns(self, block: bytes, count: int) -> list[Values]:
         """The wanted columns of a block, which must end where its last record ends."""
@@ -118,7 +120,7 @@ class Projection:
             ]
         except (IndexError, ValueError) as error:
             raise NotProjectable("the data is damaged") from error
-        return [found[index] if index >= 0 else [default] * count for index, default in self._order]
+        return [found[index] if index >= 0 else _repeated(default, count) for index, default in self._order]
 
     def _record(self, block: bytes, position: int) -> tuple[list[bytes], int]:
         """The wanted fields of a record as they are written, and where it ends; read field by field."""
@@ -193,6 +195,10 @@ def read_long(data: bytes, position: int) -> tuple[int, int]:
 def _numbers(written: Sequence[bytes]) -> list[int]:
     known = {each: read_long(each, 0)[0] for each in set(written)}
     return [known[each] for each in written]
+
+
+def _repeated(default: int | None, count: int) -> Values:
+    return [default] * count
 
 
 def _texts(written: Sequence[bytes]) -> list[str]:

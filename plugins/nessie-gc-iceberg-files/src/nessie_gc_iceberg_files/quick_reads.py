@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from nessie_gc_core.model.unpacking import Limit, TooMuchError
+
 if TYPE_CHECKING:
     from obstore import GetResult
     from obstore.store import ClientConfig
@@ -73,17 +75,21 @@ class QuickReads:
         self._store: Client | None = None
         self._in_vain = 0
 
-    def read_or_ask(self, key: str, exact: Callable[[str], bytes]) -> bytes:
+    def read_or_ask(self, key: str, exact: Callable[[str], bytes], limit: Limit | None = None) -> bytes:
         """The whole object; the exact client has the last word where a key is odd, or this one did not get it."""
-        found = self.read(key)
+        found = self.read(key, limit)
         if found is None:
             found = exact(key)
             if is_kept(key):
                 self.was_in_vain()
         return found
 
-    def read(self, key: str) -> bytes | None:
-        """The whole object; ``None`` if the exact client must be asked."""
+    def read(self, key: str, limit: Limit | None = None) -> bytes | None:
+        """The whole object; ``None`` if the exact client must be asked.
+
+        Raises:
+            TooMuchError: it has more bytes than the limit allows, and is not read.
+        """
         if not is_kept(key):
             return None
         try:
@@ -94,7 +100,11 @@ class QuickReads:
             if not self._takes(answer):
                 log.debug("asking again for %r: the answer differs from the exact client's", key)
                 return None
+            if limit is not None:
+                limit.check_stored(answer.meta["size"])
             found = bytes(answer.bytes())
+        except TooMuchError:
+            raise
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
                 raise

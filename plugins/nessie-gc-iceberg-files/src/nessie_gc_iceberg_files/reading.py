@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nessie_gc_core.connectors import CredentialSource
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGcError, UnreadableFileError
+from nessie_gc_core.model.unpacking import Limit
 from nessie_gc_iceberg_files.fsspec_options import is_read_by_pyiceberg
 from nessie_gc_iceberg_files.name_nodes import name_nodes, refusal_of
 from nessie_gc_iceberg_files.open_stores import Stores
@@ -43,12 +44,16 @@ class FileReader:
         self._source = source
         self._stores.use_credentials(source)
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, limit: Limit | None = None) -> bytes:
         """The whole file.
+
+        Args:
+            path: raw.
+            limit: how many bytes it may have.
 
         Raises:
             MissingFileError: it is certain that there is no such file.
-            UnreadableFileError: it cannot be read.
+            UnreadableFileError: it cannot be read, or is larger.
             ConfigurationError: the scheme's library is not installed, or a property is wrong.
         """
         try:
@@ -61,9 +66,9 @@ class FileReader:
         started, found = time.perf_counter(), b""
         try:
             if self._is_through_file_io(place):
-                found = self._read_through_file_io(path)
+                found = self._read_through_file_io(path, limit)
             else:
-                found = self._stores.of(place).read(place.key)
+                found = self._stores.of(place).read(place.key, limit)
         except NessieGcError:
             raise
         except Exception as error:  # whatever a FileIO raises means the same: not read
@@ -82,9 +87,13 @@ class FileReader:
             return False
         return is_read_by_pyiceberg(place.scheme, self._properties)
 
-    def _read_through_file_io(self, path: str) -> bytes:
+    def _read_through_file_io(self, path: str, limit: Limit | None) -> bytes:
         with self._opened_file_io(path).new_input(path).open() as stream:
-            return bytes(stream.read())
+            if limit is None:
+                return bytes(stream.read())
+            found = bytes(stream.read(limit.most + 1))
+            limit.check_stored(len(found))
+            return found + bytes(stream.read())
 
     def _opened_file_io(self, path: str) -> FileIO:
         made = dict(vended_properties(place_of(path), self._properties, self._source))

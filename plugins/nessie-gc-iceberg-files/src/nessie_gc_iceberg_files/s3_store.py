@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, 
 from nessie_gc_core.errors import AccessDeniedError, ListingError, NessieGcError, ServiceUnavailableError
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
+from nessie_gc_core.model.unpacking import Limit
 from nessie_gc_iceberg_files.clocks import from_date_header
 from nessie_gc_iceberg_files.key_ranges import OrderedStore
 from nessie_gc_iceberg_files.limits import Patience, limits_of
@@ -78,14 +79,17 @@ class S3Store(Store, OrderedStore):
                     renew_when_rejected(self._opened, self._vended)
             return self._opened
 
-    def read(self, key: str) -> bytes:
+    def read(self, key: str, limit: Limit | None = None) -> bytes:
         """One GET; boto3 has the last word where a key is odd, or the quick client did not get the object."""
-        return self._reads.read_or_ask(key, self._read)
+        return self._reads.read_or_ask(key, partial(self._read, limit=limit), limit)
 
-    def _read(self, key: str) -> bytes:
+    def _read(self, key: str, limit: Limit | None = None) -> bytes:
         try:
             with self._limits.slot(key):
-                return bytes(self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read())
+                answer = self._client.get_object(Bucket=self._bucket, Key=key)
+                if limit is not None:
+                    limit.check_stored(answer["ContentLength"])
+                return bytes(answer["Body"].read())
         except ClientError as error:
             if _code(error) == "NoSuchKey":
                 raise FileNotFoundError(key) from error

@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from nessie_gc_core.model.batches import to_micros
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
+from nessie_gc_core.model.unpacking import Limit
 from nessie_gc_core.model.versions import FileVersion, VersionOutcome
 
 MANY_NAMES = 2000
@@ -96,10 +97,15 @@ class Store(ABC):
     """Whether a prefix that :meth:`files` takes is a folder, so that a key is none of itself."""
 
     @abstractmethod
-    def read(self, key: str) -> bytes:
+    def read(self, key: str, limit: Limit | None = None) -> bytes:
         """The whole file.
 
+        Args:
+            key: its key.
+            limit: what it may have; a store that tells the size before the content reads nothing that is larger.
+
         Raises:
+            TooMuchError: it is larger.
             FileNotFoundError: the store says for certain that there is no such file.
             OSError: it cannot be read; the message is the reason, without secrets.
         """

@@ -11,7 +11,7 @@ import pytest
 from nessie_gc_memory import put
 from unit.services.assets.conftest import AssetLake
 
-from nessie_gc_core.algorithms.expansion_cache import CACHED_FILES
+from nessie_gc_core.algorithms.expansion_cache import ADDED_LATER, CACHED_FILES
 from nessie_gc_core.errors import TableError
 from nessie_gc_core.services.assets.report import AssetsReport
 
@@ -67,6 +67,7 @@ def test_the_same_is_found_with_and_without_it(assets: AssetLake) -> None:
         pytest.param(lambda row: None if row["path"].endswith("b.parquet") else row, id="a row is gone"),
         pytest.param(lambda row: {**row, "children": row["children"] + 1}, id="a row was not written"),
         pytest.param(lambda row: {**row, "parent_length": 5}, id="another length"),
+        pytest.param(lambda row: {**row, "parent_announced": "2"}, id="something else was announced"),
         pytest.param(lambda row: {**row, "reader": "nessie-gc-memory 0.0.1"}, id="another version of the plugin"),
         pytest.param(lambda row: {**row, "path": row["path"].replace("b.p", "x.p")}, id="another file"),
         pytest.param(lambda row: {**row, "parent_kind": "MANIFEST_LIST"}, id="another kind"),
@@ -83,6 +84,18 @@ def test_what_is_not_whole_is_read_again(assets: AssetLake, change: Change) -> N
     assert second.collection.files_cached < len({row["parent"] for row in entries(assets)})
     assert (first.found.assets, assets.names(runid=1)) == (second.found.assets, assets.names(runid=2))
     assert identify(assets).found.assets == first.found.assets
+
+
+def test_s34_a_table_that_does_not_know_what_was_announced_is_read_again_and_kept(assets: AssetLake) -> None:
+    first = identify(assets)
+    without = pa.schema([field for field in CACHED_FILES if field.name not in ADDED_LATER])
+    rows = pa.Table.from_pylist([dict(row) for row in entries(assets)], without)
+    assets.catalog.drop(CACHE)
+    assets.catalog.create(CACHE, without, properties={})
+    assets.catalog.append(CACHE, rows.to_batches())
+    second = identify(assets)
+    assert (0, first.found.assets) == (second.collection.files_cached, second.found.assets)
+    assert identify(assets).collection.files_cached > 0
 
 
 def test_rows_that_two_runs_wrote_at_once_count_once(assets: AssetLake) -> None:

@@ -108,6 +108,7 @@ class MockContentToFiles(ContentToFiles):
 
 
 def _named(paths: list[str], kind: FileKind) -> pa.RecordBatch:
-    columns = (paths, [str(kind)] * len(paths), [None] * len(paths))
+    nothing = [None] * len(paths)
+    columns = (paths, [str(kind)] * len(paths), nothing, nothing)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, NAMED_FILES, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=NAMED_FILES)
