@@ -171,12 +171,7 @@ class UnitIndex:
             unit, key = None, None
             folder, _, name = raw.rpartition("/")
             remembered = self._folders.get(folder) or self._first_of(raw)
-            if (
-                remembered is None
-                or remembered.places.others
-                or _is_odd(name)
-                or not remembered.is_plain(name)
-            ):
+            if remembered is None or remembered.places.others or _is_odd(name) or not remembered.is_plain(name):
                 found.single.append(at)
             elif remembered.places.written is not None:
                 unit, prefix = remembered.places.written
