@@ -51,7 +51,7 @@ def real_place(canonical: str, mounts: Mounts) -> str:
 def decoded(canonical: str) -> Iterator[str]:
     """What a canonical local path may mean as a URI, if that is another one: iceberg-go encodes what it then decodes.
 
-    A path whose decoded form is no text, or no path, has none.
+    A path whose decoded form is not valid text, or not a path, has none.
     """
     if "%" not in canonical:
         return

@@ -22,7 +22,7 @@ from nessie_gc_core.model.relations import FILE_KEYS, PROBLEM, REACHABLE_FILES, 
 from nessie_gc_core.model.verdicts import Verdict
 
 NOWHERE = ""
-"""Unit of reachable files that lie in no known place, spelled as they are; their path is their key."""
+"""Unit of reachable files that are in no known place as they are spelled; their path is their key."""
 MAY_BE = "it may be the lost file "
 """How the reason of a namesake begins; the path of the lost file follows."""
 LOST_NAMES = pa.schema([pa.field("name", pa.string()), pa.field("lost", pa.string())])
@@ -75,7 +75,7 @@ def namesakes(files: Dataset, names: Dataset, keys: pa.Schema = FILE_KEYS) -> Da
     Args:
         files: the files.
         names: :data:`LOST_NAMES`.
-        keys: the columns that make a path when they are put together.
+        keys: the columns whose texts, one after the other, are the path.
     """
     named = files.select(keys).flat_map(_Named(keys))
     found = named.left_join(names, [LOST_NAMES.names[0]]).present("lost")

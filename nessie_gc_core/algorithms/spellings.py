@@ -55,6 +55,13 @@ class Spellings:
             passed.add(further)
             canonical = further
 
+    def prefix_or_none(self, raw: str) -> str | None:
+        """:meth:`place` of a raw location, with a slash at its end; ``None`` if it cannot be compared."""
+        try:
+            return self.place(self._rules.canonical_prefix(raw))
+        except UnknownLocationError:
+            return None
+
     def on_disk(self, canonical: str) -> str:
         """What a local path is without links and mounts.
 

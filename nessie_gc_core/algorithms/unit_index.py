@@ -58,7 +58,7 @@ class _Folder:
     asked: int = 0
 
     def is_plain(self, name: str) -> bool:
-        """Whether a name in it adds nothing to its places: it is no link, and nothing in it may be encoded."""
+        """Whether a name in it adds nothing to its places: it is not a link, and nothing in it may be encoded."""
         if not self.paths:
             return True
         if self.links is None:

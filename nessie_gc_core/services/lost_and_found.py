@@ -67,7 +67,7 @@ class Missing:
     lost: Dataset
     """Reachable files of the units that are not stored (:data:`REACHABLE_FILES`)."""
     names: Dataset | None
-    """The names of these, and of files that lie in no known place (:data:`LOST_NAMES`); ``None``: there are none."""
+    """The names of these, and of files that are in no known place (:data:`LOST_NAMES`); ``None``: there are none."""
 
 
 def find_missing(
