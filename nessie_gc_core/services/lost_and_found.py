@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nessie_gc_core.algorithms.count import StoredCounts
 from nessie_gc_core.algorithms.expand import Expansion
@@ -47,6 +47,10 @@ class LookedAt:
     def nothing(cls, run: SweepRun, plan: SweepPlan) -> LookedAt:
         """Where nothing is listed, no file is found."""
         return cls(run.engine.empty(STORED_FILES), UnitIndex((), plan.rules))
+
+    def among(self, files: Dataset) -> LookedAt:
+        """What was found of a few files (:data:`FILE_KEYS`), so that the rest is not compared again."""
+        return replace(self, stored=self.stored.semi_join(files, list(FILE_KEYS.names)))
 
     def nowhere(self, expansion: Expansion, plan: SweepPlan) -> Dataset:
         """The reachable files that were found nowhere (:data:`REACHABLE_FILES`), distinct.

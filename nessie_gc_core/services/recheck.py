@@ -126,8 +126,6 @@ class Recheck:
         freeze_for_unread(plan, unread, newly.version_files)
         for unit in before - set(plan.roots):
             self.spared_units[unit] = plan.why(unit)
-        nowhere = self._looked_at.nowhere(newly.expansion, plan)
-        return NewlyNeeded(
-            files=with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint(),
-            names=lost_names(nowhere).checkpoint(),
-        )
+        files = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
+        nowhere = self._looked_at.among(files).nowhere(newly.expansion, plan)
+        return NewlyNeeded(files=files, names=lost_names(nowhere).checkpoint())
