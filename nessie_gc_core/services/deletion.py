@@ -19,7 +19,8 @@ from nessie_gc_core.model.batches import to_texts
 from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.finding_parameters import NoncurrentVersions
-from nessie_gc_core.services.lost_and_found import LookedAt, keep_namesakes
+from nessie_gc_core.services.looked_at import LookedAt
+from nessie_gc_core.services.lost_and_found import keep_namesakes
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.quarantine.holding import Holding, Tables

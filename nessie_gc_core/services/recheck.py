@@ -16,7 +16,7 @@ from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.services.lost_and_found import LookedAt
+from nessie_gc_core.services.looked_at import LookedAt
 from nessie_gc_core.services.members import READ_ERRORS
 from nessie_gc_core.services.run import Member, SweepRun
 from nessie_gc_core.services.scope import Scope, qualified

@@ -33,7 +33,8 @@ from nessie_gc_core.services.deletion import Deletion, OnOutcomes, nobody_told
 from nessie_gc_core.services.file_lists import FileLists
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.forgotten import held_back
-from nessie_gc_core.services.lost_and_found import LookedAt, Missing, find_missing, keep_namesakes
+from nessie_gc_core.services.looked_at import LookedAt
+from nessie_gc_core.services.lost_and_found import Missing, find_missing, keep_namesakes
 from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save_plan

@@ -331,3 +331,17 @@ def test_accounts_and_servers_tell_assets_apart() -> None:
     assert 2 == len({asset_id(path, rules) for path in paths})
     assert 2 == len({asset_id(path, rules) for path in ("hdfs://a/t/f", "hdfs://b/t/f")})
     assert 1 == len({asset_id(path, rules) for path in ("s3://b/t/f", "s3a://b/t/f")})
+
+
+def test_s30_an_asset_that_may_be_a_lost_file_stays(assets: AssetLake) -> None:
+    """Whatever the table says of it: by now a table needs a file of this name, which is not where it should be."""
+    assets.identify()
+    assets.identify()
+    taker = assets.lake.table("db.taker", location="memory://warehouse/db/taker").append("orphan.parquet")
+    assets.lake.commit("main", put(taker.version))
+    assets.lake.objects.delete("memory://warehouse/db/taker/data/orphan.parquet")
+    report = assets.delete()
+    assert f"{DATA}orphan.parquet" in assets.lake.paths()
+    assert f"{DATA}a.parquet" not in assets.lake.paths()
+    reasons = [file.reason for file in report.collection.spared_files]
+    assert ["it may be the lost file memory://warehouse/db/taker/data/orphan.parquet"] == reasons
