@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from nessie_gc_core.algorithms.history import Holder
 from nessie_gc_core.algorithms.kinds import KindsOfNames
 from nessie_gc_core.algorithms.planned import PLANNED_FILES, Planned
+from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.algorithms.unit_index import NO_NAMES, REMEMBERED_FOLDERS, UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.assets import ASSETS, AssetReason, AssetType, TypeFrom, asset_id, snapshot_text
 from nessie_gc_core.model.batches import Row, Value, from_micros, to_batches, to_micros, to_rows, to_tuples
 from nessie_gc_core.model.files import FileKind
@@ -161,12 +161,11 @@ class TableIndex:
         self._rules = rules
         self._names: dict[str, str] = {}
         self._folders: dict[str, str] = {}
+        spellings = Spellings(rules)
         for location, name in tables:
-            try:
-                place = rules.place_prefix(location)
-            except UnknownLocationError:
-                continue  # nothing is listed there either
-            self._names[place] = min(name, self._names.get(place, name))
+            place = spellings.prefix_or_none(location)
+            if place is not None:  # else nothing is listed there either
+                self._names[place] = min(name, self._names.get(place, name))
 
     def name(self, raw: str) -> str:
         """The name of the table; empty where no location holds the file."""

@@ -5,9 +5,12 @@ Asked of the disk of the process that runs: the driver for locations, a worker f
 
 from __future__ import annotations
 
+import contextlib
 import os
+import posixpath
 import stat
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import with_slash
@@ -43,6 +46,21 @@ def real_place(canonical: str, mounts: Mounts) -> str:
     """
     real = FILE + mounts.first(real_path("/" + canonical.removeprefix(FILE))).lstrip("/")
     return with_slash(real) if canonical.endswith("/") else real
+
+
+def decoded(canonical: str) -> Iterator[str]:
+    """What a canonical local path may mean as a URI, if that is another one: iceberg-go encodes what it then decodes.
+
+    A path whose decoded form is not valid text, or not a path, has none.
+    """
+    if "%" not in canonical:
+        return
+    with contextlib.suppress(UnicodeDecodeError):
+        path = unquote("/" + canonical.removeprefix(FILE), errors="strict")
+        elements = posixpath.normpath(path).lstrip("/")
+        found = FILE + elements + ("/" if elements and path.endswith("/") else "")
+        if found != canonical and "\0" not in found:
+            yield found
 
 
 def is_link(path: str) -> bool:

@@ -144,6 +144,10 @@ class Expansion:
         """Those of them that give the place of a file as it is written."""
         return self.files.where("kind", [PROBLEM, SPELLING], negate=True).present("unit").select(REACHABLE_FILES)
 
+    def outside(self) -> Dataset:
+        """The rows (:data:`EXPANDED_FILES`) of files that are in no unit as they are written, problems included."""
+        return self.files.where("kind", [SPELLING], negate=True).matching("unit IS NULL")
+
     def expanded(self) -> Dataset:
         """What was read completely, by path, kind and content type (:data:`EXPANDED_FILES`)."""
         return self.files.anti_join(self.problems(), ["path"])

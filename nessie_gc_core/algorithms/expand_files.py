@@ -16,6 +16,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.config.meter import METER
 from nessie_gc_core.connectors import ContentToFiles, SupportsExpandBatches, prefers
 from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.authorities import without_credentials
 from nessie_gc_core.model.batches import BATCH_ROWS, Row, given_rows, named_files, to_batches, to_rows
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.relations import EXPANDED_FILES, NAMED_FILES, PROBLEM
@@ -37,7 +38,7 @@ def why_unreadable(error: BaseException) -> str:
 
 
 def checked(file: ReachableFile, parent: str) -> ReachableFile:
-    """The file, if its path and location are text that relations, stores and databases can hold.
+    """The file without credentials, if its path and location are text that relations, stores and databases can hold.
 
     Raises:
         UnreadableFileError: they are not (JSON can hold half a character); the fault is in the file that names it.
@@ -45,7 +46,9 @@ def checked(file: ReachableFile, parent: str) -> ReachableFile:
     for text in (file.path, file.location or ""):
         if "\0" in text or not (text.isascii() or _is_text(text)):
             raise UnreadableFileError(parent, f"it names {text!r}, which is not a valid path")
-    return file
+    path = without_credentials(file.path)
+    location = None if file.location is None else without_credentials(file.location)
+    return file if (path, location) == (file.path, file.location) else replace(file, path=path, location=location)
 
 
 def _is_text(text: str) -> bool:
@@ -78,6 +81,9 @@ def _checked_batch(batch: pa.RecordBatch, parent: str) -> Iterator[pa.RecordBatc
         raise UnreadableFileError(parent, "it names a file without a path or a kind")
     paths = batch.column("path").to_pylist()
     odd = next((at for at, path in enumerate(paths) if "\0" in path), None)
+    if any("@" in path or path.count(":") > 1 for path in paths):
+        plain = pa.array(map(without_credentials, paths), batch.schema.field("path").type)
+        batch = batch.set_column(batch.schema.get_field_index("path"), batch.schema.field("path"), plain)
     yield batch.slice(0, odd)
     if odd is not None:
         raise UnreadableFileError(parent, f"it names {paths[odd]!r}, which is not a valid path")

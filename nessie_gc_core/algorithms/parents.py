@@ -13,6 +13,7 @@ from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.authorities import without_credentials
 from nessie_gc_core.model.batches import to_batches, to_texts
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.relations import PARENTS
@@ -79,7 +80,7 @@ class _ParentsOf:
     def _may_name_one(self, connectors: OpenConnectors, file: ReachableFile, content_type: str) -> bool:
         try:
             with connectors.reader(content_type) as reader:
-                return any(child.path in self._named for child in reader.expand(file))
+                return any(without_credentials(child.path) in self._named for child in reader.expand(file))
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this file
             log.debug("%s cannot be read: %s", file.path, error)
             return True

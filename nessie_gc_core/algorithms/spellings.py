@@ -1,10 +1,10 @@
-"""Under which canonical paths one place may be known: by aliases, links and mounts (S24)."""
+"""Under which canonical paths one place may be known: by aliases, links, mounts and percent signs (S24)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nessie_gc_core.algorithms.disk import FILE, real_place
+from nessie_gc_core.algorithms.disk import FILE, decoded, real_place
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.mounts import Mounts
@@ -14,7 +14,7 @@ _MOST = 100
 
 
 class Spellings:
-    """Follows aliases, links and mounts from a canonical path; an alias only ever adds a spelling."""
+    """Follows aliases, links, mounts and encoded characters from a canonical path; each only ever adds a spelling."""
 
     def __init__(self, rules: LocationRules) -> None:
         self._rules = rules
@@ -55,6 +55,13 @@ class Spellings:
             passed.add(further)
             canonical = further
 
+    def prefix_or_none(self, raw: str) -> str | None:
+        """:meth:`place` of a raw location, with a slash at its end; ``None`` if it cannot be compared."""
+        try:
+            return self.place(self._rules.canonical_prefix(raw))
+        except UnknownLocationError:
+            return None
+
     def on_disk(self, canonical: str) -> str:
         """What a local path is without links and mounts.
 
@@ -67,3 +74,4 @@ class Spellings:
         yield from self._rules.all_aliased(canonical)
         if canonical.startswith(FILE):
             yield real_place(canonical, self._mounts)
+            yield from decoded(canonical)

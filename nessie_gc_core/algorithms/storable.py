@@ -6,6 +6,7 @@ import logging
 import re
 from dataclasses import replace
 
+from nessie_gc_core.model.authorities import without_credentials
 from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.repository import ContentVersion
 
@@ -19,11 +20,12 @@ UNKNOWN_REASON = "its catalog gives it a text or number that cannot be stored (N
 
 
 def storable(version: ContentVersion) -> ContentVersion:
-    """The version as it is; if it cannot be held, one of an unknown type with everything known about it.
+    """The version without credentials; if it cannot be held, one of an unknown type with everything known about it.
 
     Its texts are escaped, so that different ones stay different. Its location is the part of the true one that can
     be written down: everything below that part is frozen.
     """
+    version = _without_credentials(version)
     texts = (
         version.content_id,
         version.content_type,
@@ -47,6 +49,15 @@ def storable(version: ContentVersion) -> ContentVersion:
         commit_time=version.commit_time,
         location=None if location is None else _sayable(location),
     )
+
+
+def _without_credentials(version: ContentVersion) -> ContentVersion:
+    """The version, whose locations are stored and reported, but not the credentials that somebody wrote into them."""
+    metadata, location = version.metadata_location, version.location
+    plain = (metadata and without_credentials(metadata), location and without_credentials(location))
+    if plain == (metadata, location):
+        return version
+    return replace(version, metadata_location=plain[0], location=plain[1])
 
 
 def unknown_type(content_type: str) -> str | None:

@@ -6,8 +6,9 @@ import bisect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import unquote
 
-from nessie_gc_core.algorithms.disk import FILE, is_link, link_names, links_of
+from nessie_gc_core.algorithms.disk import FILE, decoded, is_link, link_names, links_of
 from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.errors import UnknownLocationError
@@ -47,23 +48,32 @@ class Places(NamedTuple):
 
 @dataclass(slots=True)
 class _Folder:
-    """What is remembered about a folder: its possible places, and its path if it is on this disk."""
+    """What is remembered about a folder: its possible places, and its paths if it is on this disk."""
 
     places: Places
-    path: str | None
+    paths: tuple[str, ...]
+    """As it is written, and decoded where that differs; none: it is not on this disk."""
     links: frozenset[str] | None = None
     """The names of the links in it, once it was asked for many files."""
     asked: int = 0
 
-    def has_link(self, name: str) -> bool:
-        """Whether a name in it is a link on this disk."""
-        if self.path is None:
-            return False
+    def is_plain(self, name: str) -> bool:
+        """Whether a name in it adds nothing to its places: it is not a link, and nothing in it may be encoded."""
+        if not self.paths:
+            return True
         if self.links is None:
             self.asked += 1
             if self.asked == ASKED_ALONE:
-                self.links = link_names(self.path)
-        return is_link(self.path + name) if self.links is None else name in self.links
+                found = list(map(link_names, self.paths))
+                self.links = None if None in found else frozenset().union(*(names or () for names in found))
+        has_link = any(self.linked(name)) if self.links is None else name in self.links
+        return not has_link and "%" not in name
+
+    def linked(self, name: str) -> Iterator[str]:
+        """The paths of a name in it that are links on this disk."""
+        for path in (f"{folder}{form}" for folder in self.paths for form in {name, unquote(name)}):
+            if is_link(path):
+                yield path
 
 
 def _is_odd(name: str) -> bool:
@@ -147,9 +157,12 @@ class UnitIndex:
         if folder is None:
             return self._places_of_odd(raw)
         found = folder.places.named(name)
-        if folder.path is not None and folder.has_link(name):
-            found = Places(found.written, found.others + tuple(self._behind_links(folder.path + name)))
-        return found
+        if folder.is_plain(name):
+            return found
+        if "%" in name:
+            found = self._look_up_all(raw)
+        behind = (place for path in folder.linked(name) for place in self._behind_links(path))
+        return Places(found.written, found.others + tuple(behind))
 
     def by_folder(self, paths: Iterable[str]) -> ByFolder:
         """Units and keys of many raw paths by their folders; for those without an answer, ask :meth:`places`."""
@@ -158,12 +171,7 @@ class UnitIndex:
             unit, key = None, None
             folder, _, name = raw.rpartition("/")
             remembered = self._folders.get(folder) or self._first_of(raw)
-            if (
-                remembered is None
-                or remembered.places.others
-                or _is_odd(name)
-                or (remembered.path is not None and remembered.has_link(name))
-            ):
+            if remembered is None or remembered.places.others or _is_odd(name) or not remembered.is_plain(name):
                 found.single.append(at)
             elif remembered.places.written is not None:
                 unit, prefix = remembered.places.written
@@ -190,7 +198,7 @@ class UnitIndex:
                 return None
             if len(self._folders) >= REMEMBERED_FOLDERS:
                 self._forget()
-            remembered = _Folder(self._look_up_all(folder + "/"), self._on_this_disk(folder + "/"))
+            remembered = _Folder(self._look_up_all(folder + "/"), tuple(self._on_this_disk(folder + "/")))
             self._folders[folder] = remembered
         return remembered
 
@@ -236,9 +244,10 @@ class UnitIndex:
             else:
                 yield form
 
-    def _on_this_disk(self, folder: str) -> str | None:
+    def _on_this_disk(self, folder: str) -> Iterator[str]:
         canonical = self.rules.canonical(folder)
-        return canonical[len(FILE) - 1 :] if canonical.startswith(FILE) and self._asks_disk else None
+        if canonical.startswith(FILE) and self._asks_disk:
+            yield from (form[len(FILE) - 1 :] for form in (canonical, *decoded(canonical)))
 
     def _behind_links(self, path: str) -> Iterator[UnitKey]:
         """The places of the files that a link to a file leads to, link by link: reading it needs them all."""

@@ -125,6 +125,11 @@ class SweepPlan:
         start, end = self._overlapping(prefix)
         return next((unit.root for unit in self.units[start:end] if prefix.startswith(unit.root)), None)
 
+    def overlaps(self, prefix: str) -> bool:
+        """Whether a canonical prefix is in a unit, or holds one."""
+        start, end = self._overlapping(prefix)
+        return start < end
+
     def why(self, root: str) -> str:
         """Why a unit was removed."""
         return self.unknown.get(root) or self.unread[root]

@@ -48,16 +48,23 @@ def host_refusal(raw: str, properties: Mapping[str, str]) -> str | None:
     scheme, rest = match[1].lower(), raw[match.end() :]
     authority = rest[2:].partition("/")[0] if rest.startswith("//") else ""
     if scheme in _BUCKET_SCHEMES:
-        return None if _is_name(_BUCKET, authority) else f"{authority!r} is not a valid bucket name"
+        return None if _is_name(_BUCKET, authority) else f"{_shown(authority)!r} is not a valid bucket name"
     if scheme in _OCI_SCHEMES:
-        return None if _is_name(_OCI_BUCKET, authority) else f"{authority!r} is not a valid bucket name"
+        return None if _is_name(_OCI_BUCKET, authority) else f"{_shown(authority)!r} is not a valid bucket name"
     if scheme in _AZURE_SCHEMES:
         return _azure_refusal(authority, properties)
     if any(character in raw for character in "\t\r\n"):  # URL parsers drop these, and then see another host
         return "it contains a line break or a tab"
     if not authority or authority.lower() in {*_named_hosts(properties), *_hosts_of_arguments(scheme, properties)}:
         return None
-    return _not_named(authority)
+    return _not_named(authority.rpartition("@")[2])
+
+
+def _shown(authority: str) -> str:
+    """An authority without what may be a password, or the beginning of one with a slash in it."""
+    name, colon, _ = authority.partition(":")
+    _, at, host = authority.rpartition("@")
+    return f"{name}:***{at}{host if at else ''}" if colon else name
 
 
 def is_azure(host: str) -> bool:
@@ -68,7 +75,7 @@ def is_azure(host: str) -> bool:
 def _azure_refusal(authority: str, properties: Mapping[str, str]) -> str | None:
     container, at, host = authority.partition("@")
     if not _is_name(_CONTAINER, container):
-        return f"{container!r} is not a valid container name"
+        return f"{_shown(container)!r} is not a valid container name"
     host = host.lower()
     if not at or host in set(_named_hosts(properties)):
         return None

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nessie_gc_core.errors import UnknownLocationError
+from nessie_gc_core.model.authorities import SERVERS, canonical_authority, server_of, without_credentials
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _ABSOLUTE = re.compile(r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]*:/|(?<![^\s=,;|'\"\[({])/")
@@ -41,8 +42,6 @@ SCHEME_ALIASES: Mapping[str, str] = {
 """Scheme to canonical scheme; more come from configuration and from installed listers."""
 HADOOP_FILE_SYSTEMS = frozenset({"file", "hdfs"})
 """Canonical schemes of file systems: directories exist, doubled slashes mean one, ``.crc`` sidecars appear."""
-_SERVERS = frozenset({"hdfs", "sftp"})
-"""Canonical schemes whose authority is a server: it may be left out, and has many names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +58,14 @@ class LocationRules:
     """Canonical prefix, with its slash, to the canonical prefix that is the same place (a link, a mount)."""
 
     def to_open(self, raw: str) -> str:
-        """The raw path as connectors can open it, with a declared scheme replaced by the one it stands for."""
+        """The raw path as connectors can open it, with a declared scheme replaced by the one it stands for.
+
+        Credentials in it are left out: only those of the configuration are used (S28).
+        """
         match = _SCHEME.match(raw)
         declared = self.declared_schemes.get(match[1].lower()) if match is not None else None
-        return raw if match is None or declared is None else f"{declared}{raw[match.end() - 1 :]}"
+        known = raw if match is None or declared is None else f"{declared}{raw[match.end() - 1 :]}"
+        return without_credentials(known)
 
     def canonical(self, raw: str) -> str:
         """The canonical form of a raw absolute path as it is written.
@@ -70,7 +73,7 @@ class LocationRules:
         ``..`` stays in keys of object stores (:meth:`climbed`), and aliases of paths are not followed (:meth:`place`).
 
         Raises:
-            UnknownLocationError: the scheme is not known, or the path is relative.
+            UnknownLocationError: the scheme is not known, the path is relative, or its authority names no bucket.
         """
         scheme, start, key = self._parts(raw)
         return start + (key if scheme in HADOOP_FILE_SYSTEMS else _object_key(key))
@@ -133,6 +136,7 @@ class LocationRules:
 
     def _parts(self, raw: str) -> tuple[str, str, str]:
         """Canonical scheme, everything up to the key, and the key: raw, but for file systems cleaned."""
+        raw = without_credentials(raw)
         match = _SCHEME.match(raw)
         if match is None:
             if not raw.startswith("/"):
@@ -149,9 +153,12 @@ class LocationRules:
         if scheme == "abfs":  # for Azure a backslash is a slash
             rest = rest.replace("\\", "/")
         authority, _, key = rest[2:].partition("/")
-        if not rest.startswith("//") or (not authority and scheme not in _SERVERS):
+        try:
+            authority = canonical_authority(scheme, self.authority_aliases.get(authority, authority))
+        except ValueError as error:
+            raise UnknownLocationError(f"{raw!r} {error}; correct it, or declare `authority_alias`") from None
+        if not rest.startswith("//") or (not authority and scheme not in SERVERS):
             raise UnknownLocationError(f"{raw!r} has no authority after its scheme")
-        authority = _canonical_authority(scheme, self.authority_aliases.get(authority, authority))
         return scheme, f"{scheme}://{authority}/", _file_key("/" + key, raw) if scheme == "hdfs" else key
 
     def left_out(self, raw: str) -> str:
@@ -160,11 +167,8 @@ class LocationRules:
         Two places that compare as equal for it keep each other's files; they do not allow each other's deletion.
         """
         scheme = self.canonical(raw).partition(":")[0]
-        authority = raw.partition("://")[2].partition("/")[0]
-        authority = self.authority_aliases.get(authority, authority)
-        if scheme == "abfs":
-            return authority.partition("@")[2].partition(".")[0].lower()
-        return authority.lower() if scheme in _SERVERS else ""
+        authority = without_credentials(raw).partition("://")[2].partition("/")[0]
+        return server_of(scheme, self.authority_aliases.get(authority, authority))
 
     def canonical_prefix(self, raw: str) -> str:
         """The canonical form of a raw location, with a slash at its end (S2)."""
@@ -244,12 +248,6 @@ def outermost(locations: Iterable[str]) -> list[str]:
         if not (kept and location.startswith(kept[-1])):
             kept.append(location)
     return kept
-
-
-def _canonical_authority(scheme: str, authority: str) -> str:
-    if scheme == "abfs":
-        return authority.partition("@")[0]
-    return "" if scheme in _SERVERS else authority
 
 
 def _local_path(raw: str, rest: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.model.locations import folders_of
 from nessie_gc_core.services.places import Dropped
@@ -32,7 +33,8 @@ def by_table(
         listed: files and bytes of each unit.
         dropped: contents that are gone.
     """
-    reasons = _reasons(plan)
+    spellings = Spellings(plan.rules)  # units have no link or mount in them, but the locations of tables may
+    reasons = _reasons(plan, spellings)
     by_id: dict[str, set[str]] = {}
     for content_id, name in names:
         by_id.setdefault(content_id, set()).add(name)
@@ -40,7 +42,7 @@ def by_table(
     gone = ((each.location, [f"{each.name or 'an unknown table'} (dropped)"]) for each in dropped)
     found: dict[str, set[str]] = {}
     for location, named in (*live, *gone):
-        root = _root(plan, location, reasons)
+        root = _root(spellings.prefix_or_none(location), location, reasons)
         if root is not None:
             found.setdefault(root, set()).update(named)
     for root in plan.roots:
@@ -59,15 +61,14 @@ def by_table(
     return sorted(rows, key=lambda row: (-row.unreferenced.bytes, row.tables, row.location))
 
 
-def _reasons(plan: SweepPlan) -> dict[str, str | None]:
+def _reasons(plan: SweepPlan, spellings: Spellings) -> dict[str, str | None]:
     """Every root that there is or was, with the reason why it is not swept."""
-    refused = ((plan.rules.place_prefix_or_none(raw) or raw, reason) for raw, reason in plan.refused.items())
+    refused = ((spellings.prefix_or_none(raw) or raw, reason) for raw, reason in plan.refused.items())
     return {**dict(refused), **plan.left_out, **plan.unread, **plan.unknown, **dict.fromkeys(plan.roots)}
 
 
-def _root(plan: SweepPlan, location: str, roots: Mapping[str, object]) -> str | None:
-    """The outermost of some roots around a raw location."""
-    place = plan.rules.place_prefix_or_none(location)
+def _root(place: str | None, location: str, roots: Mapping[str, object]) -> str | None:
+    """The outermost of some roots around the place of a raw location."""
     if place is None:
         return location if location in roots else None
     return next((folder for folder in folders_of(place) if folder in roots), None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from nessie_gc_core.algorithms.read_ahead import read_ahead
+from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.connectors import ContentToFiles, SupportsManifests, SupportsTableMetadata
 from nessie_gc_core.errors import ConfigurationError, ForeignTableError, UnreadableFileError
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ContentVersion
@@ -125,7 +126,7 @@ def left_to_others(table: TableMetadata, current: CurrentTable) -> Left | None:
 
 def reported_location(location: str | None, run: Run) -> str | None:
     """The location of a table as a sweep reports it, so that both name it alike; ``None`` if it cannot be compared."""
-    return None if location is None else run.choice.rules().place_prefix_or_none(location)
+    return None if location is None else Spellings(run.choice.rules()).prefix_or_none(location)
 
 
 def version_of(current: CurrentTable) -> ContentVersion:

@@ -19,12 +19,14 @@ from nessie_gc_core.model.batches import to_texts
 from nessie_gc_core.model.relations import FILE_KEYS, VERDICTS
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.finding_parameters import NoncurrentVersions
+from nessie_gc_core.services.looked_at import LookedAt
+from nessie_gc_core.services.lost_and_found import keep_namesakes
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.quarantine.holding import Holding, Tables
 from nessie_gc_core.services.quarantine.places import hold_places
 from nessie_gc_core.services.quarantine.tagged import leave_tagged
-from nessie_gc_core.services.recheck import BECAME_LIVE, Recheck
+from nessie_gc_core.services.recheck import BECAME_LIVE, NewlyNeeded, Recheck
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.steps import Judged, Step, judged, steps_of
@@ -72,6 +74,7 @@ class Deletion:
         run: SweepRun,
         scope: Scope,
         *,
+        looked_at: LookedAt | None = None,
         spared_units: Mapping[str, str] | None = None,
         on_outcomes: OnOutcomes = nobody_told,
         tables: Callable[[], Tables] = tuple,
@@ -81,6 +84,7 @@ class Deletion:
         Args:
             run: the run.
             scope: the sweep units.
+            looked_at: what was listed; ``None``: nothing.
             spared_units: units that are spared as a whole, with the reason.
             on_outcomes: told the outcomes of every step.
             tables: the names of the tables at each unit, for the records of a quarantine.
@@ -91,7 +95,7 @@ class Deletion:
         self._holding: Holding | None = None
         self._tables = tables
         self._with_versions: WithVersions | None = None
-        self._recheck = Recheck(run, scope, spared_units or {})
+        self._recheck = Recheck(run, scope, spared_units or {}, looked_at)
         self._rows = run.engine.empty(VERDICTS)
         self._roots = run.engine.empty(ROOTS)
 
@@ -180,12 +184,15 @@ class Deletion:
             dead = self._rows.where("verdict", [DEAD])
             self._roots = may_be_roots(dead, self._scope.readers, self._run.choice).checkpoint()
 
-    def _spare(self, newly_live: Dataset, ahead: Sequence[Step]) -> None:
-        """Spares files (:data:`FILE_KEYS`) in the remaining steps, if any of them is about to be deleted."""
+    def _spare(self, newly_live: NewlyNeeded, ahead: Sequence[Step]) -> None:
+        """Spares files in the remaining steps, if any of them is about to be deleted; so it does what may be one."""
         units = {unit for step in ahead for unit in step.units or ()}
-        rows = self._rows.where("unit", sorted(units)) if units else self._rows
-        if rows.where("verdict", [DEAD]).semi_join(newly_live, FILE_KEYS.names).head(1).num_rows:
-            self._store(spare(rows, newly_live, BECAME_LIVE))
+        rows = kept = self._rows.where("unit", sorted(units)) if units else self._rows
+        if rows.where("verdict", [DEAD]).semi_join(newly_live.files, FILE_KEYS.names).head(1).num_rows:
+            kept = spare(rows, newly_live.files, BECAME_LIVE)
+        kept = keep_namesakes(kept, newly_live.names, self._run)
+        if kept is not rows:
+            self._store(kept)
 
     def _take(self, step: Step, records: OutcomeRecords, outcome_file: OutcomeFile) -> Dataset:
         """Deletes one step: announces it, deletes, counts, and closes it."""

@@ -63,12 +63,18 @@ class Located:
     version_files: Dataset
     homes: pa.Table
     """Distinct ``content_id``, ``content_type`` and raw base ``location``: a row or a few for each content."""
+    shared: pa.Table
+    """The same of other places that contents write to."""
     readers: Sequence[type[ContentToFiles]]
     progress: _Progress
     dropped: Sequence[Dropped] = ()
     """Contents that are gone, whose locations are swept, too."""
     names: Names = field(default_factory=dict)
     """The names of live contents, if some tables are left out by their names."""
+
+    def places(self) -> Iterator[str]:
+        """The raw places of all contents, whether they are swept or not."""
+        yield from (location for _, location in placed(self.homes, self.shared))
 
 
 def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool = True) -> Located:
@@ -114,6 +120,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         versions=versions,
         version_files=version_files,
         homes=homes,
+        shared=shared,
         readers=readers,
         progress=progress,
         dropped=gone,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from nessie_gc_core.algorithms.moved import HeadsMoved, expand_moved, find_moved
+from nessie_gc_core.algorithms.namesakes import lost_names
 from nessie_gc_core.algorithms.subtract import with_owners
 from nessie_gc_core.algorithms.unread import UnreadContents
 from nessie_gc_core.connectors import VisitedDeduplicator
@@ -15,6 +16,7 @@ from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.services.looked_at import LookedAt
 from nessie_gc_core.services.members import READ_ERRORS
 from nessie_gc_core.services.run import Member, SweepRun
 from nessie_gc_core.services.scope import Scope, qualified
@@ -23,11 +25,32 @@ from nessie_gc_core.services.shared_places import freeze_for_unread
 BECAME_LIVE = "a new or moved reference needs it"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewlyNeeded:
+    """What became live since the last look."""
+
+    files: Dataset
+    """Their units and keys (:data:`FILE_KEYS`), stored."""
+    names: Dataset
+    """The names of those that were found nowhere (:data:`LOST_NAMES`), or have been written since, stored."""
+
+
 class Recheck:
     """Looks at the references again and again while files are deleted."""
 
-    def __init__(self, run: SweepRun, scope: Scope, spared_units: Mapping[str, str]) -> None:
+    def __init__(
+        self, run: SweepRun, scope: Scope, spared_units: Mapping[str, str], looked_at: LookedAt | None = None
+    ) -> None:
+        """Takes what it is about.
+
+        Args:
+            run: the run.
+            scope: the sweep units.
+            spared_units: units in which nothing may be deleted, with the reason.
+            looked_at: what was listed; ``None``: nothing.
+        """
         self.scope = scope
+        self._looked_at = looked_at or LookedAt.nothing(run, scope.plan)
         self.spared_units = dict(spared_units)
         """Units in which nothing may be deleted any more, with the reason."""
         self._run = run
@@ -35,11 +58,11 @@ class Recheck:
         """Of each repository the references as they were at the last look."""
         self._checked: float | None = None
 
-    def run_if_due(self) -> Dataset | None:
+    def run_if_due(self) -> NewlyNeeded | None:
         """Walks what moved since the last look, where that is long ago; the first time always.
 
         Returns:
-            The files that became live since (:data:`FILE_KEYS`), stored; ``None``: nothing did.
+            The files that became live since; ``None``: nothing did.
         """
         now = self._run.elapsed()
         if self._checked is None:
@@ -80,7 +103,7 @@ class Recheck:
             )
         return replace(found, versions=list(qualified(found.versions, member.number)))
 
-    def _spare(self, moved: Sequence[Sequence[ContentVersion]]) -> Dataset:
+    def _spare(self, moved: Sequence[Sequence[ContentVersion]]) -> NewlyNeeded:
         """Expands what became live in each repository, and returns its files; what cannot be read is frozen."""
         versions = list(itertools.chain(*moved))
         run, scope = self._run, self.scope.with_readers_of(versions, self._run)
@@ -103,4 +126,6 @@ class Recheck:
         freeze_for_unread(plan, unread, newly.version_files)
         for unit in before - set(plan.roots):
             self.spared_units[unit] = plan.why(unit)
-        return with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
+        files = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()
+        nowhere = self._looked_at.among(files).nowhere(newly.expansion, plan)
+        return NewlyNeeded(files=files, names=lost_names(nowhere).checkpoint())

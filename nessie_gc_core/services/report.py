@@ -128,6 +128,9 @@ class GcReport:
     lost: Tally = field(default_factory=Tally)
     """Reachable files that are not stored; their bytes are not known."""
     lost_files: list[NamedFile] = field(default_factory=list)
+    may_be_lost: Tally = field(default_factory=Tally)
+    """Spared files with the name of a reachable file that was found nowhere (S30); their bytes are not known."""
+    may_be_lost_files: list[NamedFile] = field(default_factory=list)
     failed_files: list[NamedFile] = field(default_factory=list)
     spared_files: list[NamedFile] = field(default_factory=list)
     tolerated_missing: int = 0
@@ -229,6 +232,7 @@ class GcReport:
             "counts": {name: len(getattr(self, name)) for name in _COUNTED},
             "tables": None if self.tables is None else [table.to_dict() for table in self.tables],
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
+            "may_be_lost": {"files": self.may_be_lost.files, "names": [_file(f) for f in self.may_be_lost_files]},
             "failed_files": [_file(f) for f in self.failed_files],
             "spared_files": [_file(f) for f in self.spared_files],
             "tolerated_missing": self.tolerated_missing,

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.count import StoredCounts
-from nessie_gc_core.algorithms.expand import Expansion
 from nessie_gc_core.algorithms.expansion_cache import ExpansionCache
 from nessie_gc_core.algorithms.guard import StoreAges, judge, spare
 from nessie_gc_core.algorithms.listing import list_units
@@ -31,17 +30,18 @@ from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OnOutcomes, nobody_told
-from nessie_gc_core.services.file_lists import FileLists, not_in_lists
+from nessie_gc_core.services.file_lists import FileLists
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.forgotten import held_back
+from nessie_gc_core.services.looked_at import LookedAt
+from nessie_gc_core.services.lost_and_found import Missing, find_missing, keep_namesakes
 from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save_plan
 from nessie_gc_core.services.preconditions import check_marked, check_sweeper
 from nessie_gc_core.services.quarantine.holding import named
-from nessie_gc_core.services.quarantine.needed_again import keep_what_is_needed_again
 from nessie_gc_core.services.quarantine.tagged import look_for_tagged
-from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
+from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.sweep_records import SweepRecords
 from nessie_gc_core.services.swept import Swept, tables_at
@@ -198,8 +198,9 @@ class _Sweep:
             with run.report.phase("expand"):
                 needed = find_needed(located, run, listed.check, self._cache)
             stored, counts = listed.result()
-        lost, verdicts = self._judged(needed, ages, stored, counts)
-        look_for_tagged(needed.expansion.reachable(), needed.scope, run)
+        looked_at = LookedAt.by_listing(stored, located.plan, located.places())
+        missing, verdicts = self._judged(needed, ages, looked_at, counts)
+        look_for_tagged(needed.expansion.reachable(), needed.scope, run, missing.names)
         verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed, counts), needed, run)
         warn_of_versions(needed.scope.plan.units, run, run.parameters)
         needed.scope.report_to(run)
@@ -209,13 +210,19 @@ class _Sweep:
         deletion = Deletion(
             run,
             needed.scope,
+            looked_at=looked_at,
             on_outcomes=self._on_outcomes,
             tables=lambda: named(tables_at(located, needed.scope, run.report, {})),
         )
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
         run.report.dropped = self._dropped(located, needed)
         swept = Swept(
-            live_set=run.live_set, outcomes=outcomes, located=located, scope=needed.scope, stored=stored, lost=lost
+            live_set=run.live_set,
+            outcomes=outcomes,
+            located=located,
+            scope=needed.scope,
+            stored=stored,
+            lost=missing.lost,
         )
         if self._parameters.by_table:
             run.report.tables = swept.by_table(run.report, counts.files)
@@ -273,21 +280,22 @@ class _Sweep:
         return stored.where("left_alone", [0]), counts
 
     def _judged(
-        self, needed: Needed, ages: dict[str, StoreAges], stored: Dataset, counts: StoredCounts
-    ) -> tuple[Dataset, Dataset]:
+        self, needed: Needed, ages: dict[str, StoreAges], looked_at: LookedAt, counts: StoredCounts
+    ) -> tuple[Missing, Dataset]:
         """What is reachable and not stored; and judges what is stored and not reachable."""
         run, report, plan = self._run, self._run.report, needed.scope.plan
+        by_lists = bool(self._parameters.file_list)
         run.tell("subtract", 0, None)
         with report.phase("subtract"):
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
-            lost = self._find_lost(stored.where("unit", sorted(plan.roots)), needed.expansion, plan, counts)
-            stored = stored.where("unit", sorted(plan.roots))
+            missing = find_missing(looked_at, needed.expansion, plan, counts, run, by_lists=by_lists)
+            stored = looked_at.stored.where("unit", sorted(plan.roots))
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
             candidates = self._candidates(stored, needed.expansion.reachable(), counts.with_sidecars)
-            look_again = bool(self._parameters.file_list)
-            return lost, self._planned(judge(candidates, ages, run.choice, look_again=look_again))
+            verdicts = self._planned(judge(candidates, ages, run.choice, look_again=by_lists))
+            return missing, keep_namesakes(verdicts, missing.names, run)
 
     def _ages(self, plan: SweepPlan) -> dict[str, StoreAges]:
         """What the clock of every store says about ages (S8)."""
@@ -325,24 +333,3 @@ class _Sweep:
         done = sum(outcomes[outcome].files for outcome in {self._run.parameters.mode.done, Outcome.ALREADY_GONE})
         left = self._due - done
         return f"{plural(left, 'file')} of the plan stayed: apply it again" if left > 0 else None
-
-    def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:
-        """Reachable files that are not stored, which are reported; freezes units in which none was found."""
-        mine = expansion.written().where("unit", sorted(plan.roots))  # not distinct, for that would not fit in memory
-        lost = subtract.lost(stored, mine, expansion.spellings()).checkpoint()
-        lost_by_unit = subtract.count_by_unit(lost)
-        if self._parameters.file_list:
-            lost, units = not_in_lists(self._run, lost_by_unit, counts.files_by_unit, plan)
-            missing = {unit: lost_by_unit[unit] for unit in units}
-        else:
-            missing = lost_by_unit
-            self._run.report.lost.files = sum(lost_by_unit.values())
-            if lost_by_unit:
-                keep_what_is_needed_again(lost, self._run)
-        for row in lost.head(MAX_NAMES).to_pylist():
-            self._run.report.lost_files.append(NamedFile(row["path"], "it is referenced but missing"))
-        needed = subtract.count_by_unit(mine.distinct(["unit", "key"])) if missing else {}
-        for unit, files in missing.items():
-            if files == needed[unit]:
-                plan.freeze([unit], "the listing shows none of the expected files")
-        return lost

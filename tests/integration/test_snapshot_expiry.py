@@ -59,6 +59,19 @@ def test_what_goes_is_reported_by_table(lake: ExpiryLake) -> None:
     assert [row.location] == [table.location for table in report.tables]
 
 
+def test_what_goes_through_a_link_is_reported_by_table_too(lake: ExpiryLake) -> None:
+    link = lake.folder / "link"
+    link.symlink_to(lake.warehouse)
+    table = lake.catalog.create_table("db.linked", ROWS.schema, location=f"file://{link}/db/linked")
+    for _ in range(3):
+        overwrite(table)
+    report = lake.expire(include=["db.linked"], by_table=True)
+    deleted = report.collection.outcomes[Outcome.DELETED]
+    (row,), (expired,) = report.collection.tables or [], report.tables
+    assert (("db.linked",), deleted) == (row.tables, row.outcomes[Outcome.DELETED])
+    assert (deleted, row.location) == (expired.files, expired.location)
+
+
 def test_what_only_expired_snapshots_need_goes_and_the_rest_stays(lake: ExpiryLake) -> None:
     table, other = lake.table(), lake.table("db.u")
     orphan = Path(table.location().removeprefix("file://"), "data", "orphan.parquet")

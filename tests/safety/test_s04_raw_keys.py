@@ -9,7 +9,7 @@ from collecting import LakeServices
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nessie_gc_memory import MemoryLake, put
-from scenes import ODD_DEAD, ODD_LIVE
+from scenes import ODD_DEAD, ODD_DECODED, ODD_LIVE
 
 from nessie_gc_core.services.parameters import SweepParameters
 
@@ -50,7 +50,10 @@ def test_s04_any_key_is_compared_as_raw_text(
 def test_s04_keys_survive_being_recorded_for_later(lake: MemoryLake, services: LakeServices) -> None:
     table = lake.table("db.t", location="memory://wh/db/t").append(*ODD_LIVE)
     lake.commit("main", put(table.version))
-    dead = {lake.put(f"memory://wh/db/t/data/{name}") for name in (*ODD_DEAD, "/slash", "a//b", "./c", "x/../y")}
+    dead = {
+        lake.put(f"memory://wh/db/t/data/{name}")
+        for name in (*ODD_DEAD, *ODD_DECODED, "/slash", "a//b", "./c", "x/../y")
+    }
     lake.advance(timedelta(days=3))
     live_set = services.mark("1")
     services.sweep(live_set, SweepParameters(defer_deletes=True))

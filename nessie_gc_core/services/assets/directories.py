@@ -29,7 +29,7 @@ def empty_directories(run: Run, swept: Swept) -> list[Dropped]:
 
     Only in places that were listed to their end; one for each table, so there are few of them.
     """
-    rules = run.choice.rules()
+    rules = swept.scope.plan.rules  # which know the links to the locations of tables
     roots = frozenset(swept.scope.plan.roots)
     try:
         homes, around = _live_places(swept, rules)

@@ -53,7 +53,7 @@ def named_assets(
         left_out: raw locations whose files are not assets.
     """
     outcomes = swept.outcomes if swept.outcomes is not None else run.engine.empty(OUTCOMES)
-    rules = run.choice.rules()
+    rules = swept.scope.plan.rules  # which know the links to the locations of tables
     files = asset_files(outcomes, swept.scope.index, rules, left_out=left_out)
     if history is not None:
         files = files.left_join(history.held, list(FILE_KEYS.names))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.namesakes import namesakes
 from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_batches, to_texts
@@ -41,6 +42,37 @@ def keep_what_is_needed_again(lost: Dataset, run: SweepRun) -> None:
         return
     run.report.warn(
         f"{plural(files, 'lost file')} {'is' if files == 1 else 'are'} in quarantine: `restore` brings them back"
+    )
+    if run.parameters.mode.removes:
+        until = run.clock() + run.parameters.quarantine_for
+        for batch in found.batches():
+            store.put_held_files(
+                replace(file, until=max(file.until, until)) for file in map(record_of, batch.to_pylist())
+            )
+
+
+def keep_what_may_be_lost(lost: Dataset, names: Dataset, run: SweepRun) -> None:
+    """Looks in quarantine for files with the name of a lost one; a run that changes the store extends their time (S30).
+
+    Args:
+        lost: reachable files that were found nowhere (:data:`REACHABLE_FILES`).
+        names: their names (:data:`LOST_NAMES`).
+        run: the run, whose report takes a warning.
+    """
+    store = run.store
+    if not isinstance(store, SupportsQuarantine) or next(iter(store.quarantines()), None) is None:
+        return
+    held_files = with_places(store, run.choice.rules())
+    rows = ((whole, *record_row(file)) for whole, file in held_files if bucket_of_tags(file.place) is None)
+    held = run.engine.dataset(to_batches(rows, _HELD), _HELD).where("sidecar", [0])
+    others = held.anti_join(lost.flat_map(_Whole()), _LOST.names)
+    found = others.semi_join(namesakes(others, names, _LOST), _LOST.names).checkpoint()
+    files = found.count()
+    if not files:
+        return
+    run.report.warn(
+        f"{plural(files, 'file')} in quarantine may be a lost file in another spelling, such as "
+        f"{found.head(1).to_pylist()[0]['whole']}: 'restore' brings it back"
     )
     if run.parameters.mode.removes:
         until = run.clock() + run.parameters.quarantine_for

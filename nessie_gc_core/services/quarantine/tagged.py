@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.guard import spared_rows
+from nessie_gc_core.algorithms.namesakes import namesakes
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
@@ -73,7 +74,7 @@ def leave_tagged(verdicts: Dataset, index: UnitIndex, run: SweepRun, *, counted:
     return dead.anti_join(held, _STATE).union(again).union(rest).checkpoint()
 
 
-def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun) -> None:
+def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun, lost: Dataset | None = None) -> None:
     """Looks at what is in quarantine with a tag: needed files, which are read as before, get more time.
 
     So do those whose tagging was interrupted: they may have the tag. The records of all others say then as of when
@@ -83,10 +84,14 @@ def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun) -> None:
         reachable: what is needed (:data:`REACHABLE_FILES`).
         scope: the sweep units; of what is in one of them, all is known that needs it.
         run: the run, whose report takes a warning.
+        lost: the names of needed files that were found nowhere (:data:`LOST_NAMES`): a tagged one may be one (S30).
     """
     if not has_tagged(run.store):
         return
     maybe = _held(scope.index, run, (*_HELD, HeldState.MOVING)).where("unit", sorted(scope.plan.roots))
+    reachable = reachable.select(FILE_KEYS)
+    if lost is not None:
+        reachable = reachable.union(namesakes(maybe, lost).select(FILE_KEYS))
     needed = maybe.semi_join(reachable, _KEYS).checkpoint()
     files = needed.distinct(_KEYS).count()
     if files:

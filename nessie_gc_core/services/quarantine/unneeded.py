@@ -14,8 +14,8 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.namesakes import namesakes
 from nessie_gc_core.algorithms.units import plan_units
-from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import NessieGcError, SafetyError
 from nessie_gc_core.model.batches import to_batches, to_texts
 from nessie_gc_core.model.live_sets import LiveSet
@@ -29,7 +29,7 @@ from nessie_gc_core.services.parameters import DeferredDeletionParameters
 from nessie_gc_core.services.preconditions import check_age
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.quarantine.tagged import place_of, seen_at, vouches
-from nessie_gc_core.services.recheck import BECAME_LIVE, Recheck
+from nessie_gc_core.services.recheck import BECAME_LIVE, NewlyNeeded, Recheck
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import scope_over
 from nessie_gc_core.services.stored_versions import stored_versions
@@ -124,11 +124,12 @@ class Unneeded:
 _NAMED = pa.schema([pa.field("name", pa.string(), nullable=False), *FILE_KEYS])
 
 
-def _among(places: Mapping[str, tuple[str, str] | None], newly: Dataset, run: SweepRun) -> Iterator[str]:
-    """The names of files that became live (:data:`FILE_KEYS`)."""
+def _among(places: Mapping[str, tuple[str, str] | None], newly: NewlyNeeded, run: SweepRun) -> Iterator[str]:
+    """The names of files that became live, or may be one that did and that is not where its path says (S30)."""
     rows = ((name, *place) for name, place in places.items() if place is not None)
     mine = run.engine.dataset(to_batches(rows, _NAMED), _NAMED)
-    for batch in mine.semi_join(newly, list(FILE_KEYS.names)).batches():
+    needed = newly.files.union(namesakes(mine, newly.names).select(FILE_KEYS))
+    for batch in mine.semi_join(needed, list(FILE_KEYS.names)).batches():
         yield from (name for (name,) in to_texts(batch, "name"))
 
 

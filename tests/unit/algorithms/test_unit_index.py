@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_gc_core.algorithms import unit_index
+from nessie_gc_core.algorithms.disk import decoded
 from nessie_gc_core.algorithms.unit_index import ASKED_ALONE, Places, UnitIndex
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import LocationRules
@@ -20,7 +21,8 @@ _paths = st.builds(lambda start, rest: "/".join([start, *rest]), st.sampled_from
 
 
 def _slowly(rules: LocationRules, raw: str) -> tuple[str, str] | None:
-    for form in (rules.canonical(raw), rules.climbed(raw)):
+    canonical = rules.canonical(raw)
+    for form in (canonical, rules.climbed(raw), *(decoded(canonical) if canonical.startswith("file:") else ())):
         inside = [root for root in sorted(ROOTS, key=len) if form is not None and form.startswith(root)]
         if form is not None and inside:
             return inside[0], form[len(inside[0]) :]

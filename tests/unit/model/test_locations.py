@@ -38,6 +38,17 @@ def paths(draw: st.DrawFn) -> str:
         ("abfss://c@one.dfs.core.windows.net/k", "abfs://c/k"),
         ("wasb://c@one.blob.core.windows.net/k", "abfs://c/k"),
         ("abfs://c/k", "abfs://c/k"),
+        ("s3a://KEY:SECRET@b/k", "s3://b/k"),
+        ("s3://KEY@b/k@x:1", "s3://b/k@x:1"),
+        ("s3://KEY:@b:443/k", "s3://b/k"),
+        ("S3A://b:80/k", "s3://b/k"),
+        ("gs://b:/k", "gs://b/k"),
+        ("tosfs://me:secret@b/k", "tos://b/k"),
+        ("abfss://c@one.dfs.core.windows.net:443/k", "abfs://c/k"),
+        ("abfss://me:secret@c@one.dfs.core.windows.net/k", "abfs://c/k"),
+        ("ocilake://me:secret@bucket@tenancy/k", "oci://bucket@tenancy/k"),
+        ("sftp://me:secret@files/k", "sftp:///k"),
+        ("hdfs://me@nn/k", "hdfs:///k"),
         ("hdfs://nn:8020/k", "hdfs:///k"),
         ("hdfs:///k", "hdfs:///k"),
         ("webhdfs://nn:9870/k", "hdfs:///k"),
@@ -69,6 +80,14 @@ def test_each_spelling_has_one_canonical_form(raw: str, canonical: str) -> None:
         ("s3:///b/k", "no authority"),
         ("abfss:///wh/t", "no authority"),
         ("file://host/a", "names a host"),
+        ("s3://b:9000/k", "names a port"),
+        ("s3://arn:aws:s3:eu-west-1:1:accesspoint/k", "names a port or host"),
+        ("s3a://KEY:SECRET@:443/k", "no authority"),
+        ("s3a://KEY:SEC/RET@b/k", "a password with a slash"),
+        ("s3://b:9000/k@x", "a password with a slash"),
+        ("abfss://one.dfs.core.windows.net/c/k", "an account without a container"),
+        ("abfs://me:secret@one.dfs.core.windows.net/k", "may be a password"),
+        ("sftp://me:sec/ret@files/k", "a password with a slash"),
         ("/a/../b", "'..'"),
         ("hdfs://nn/a/../b", "'..'"),
     ],
@@ -76,6 +95,37 @@ def test_each_spelling_has_one_canonical_form(raw: str, canonical: str) -> None:
 def test_what_cannot_be_compared_is_refused(raw: str, said: str) -> None:
     with pytest.raises(UnknownLocationError, match=said.replace(".", r"\.")):
         RULES.canonical(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "opened"),
+    [
+        ("s3a://KEY:SECRET@b:443/k", "s3a://b/k"),
+        ("s3://b:9000/k", "s3://b:9000/k"),
+        ("s3://b/k@x:443/y", "s3://b/k@x:443/y"),
+        ("abfss://c@one.dfs.core.windows.net:443/k", "abfss://c@one.dfs.core.windows.net:443/k"),
+        ("sftp://me:secret@files:22/k", "sftp://me@files:22/k"),
+        ("tape://me:secret@robot/k", "tape://me@robot/k"),
+        ("s3a://KEY:SEC/RET@b/k", "s3a://***@b/k"),
+        ("/wh/a:b@c", "/wh/a:b@c"),
+        ("file:///wh/a:b@c", "file:///wh/a:b@c"),
+    ],
+)
+def test_credentials_in_a_path_are_not_used(raw: str, opened: str) -> None:
+    assert opened == RULES.to_open(raw)
+
+
+def test_an_alias_of_a_bucket_counts_with_credentials_and_port_as_well() -> None:
+    rules = LocationRules(authority_aliases={"point": "lake", "store:9000": "lake"})
+    spelled = ("s3://point/k", "s3://KEY:SECRET@point:443/k", "s3://store:9000/k")
+    assert ["s3://lake/k"] * 3 == [rules.canonical(raw) for raw in spelled]
+
+
+@pytest.mark.parametrize("raw", ["s3a://KEY:SECRET@b:9/k", "warp://me:SECRET@b/k", "s3a://KEY:x/SECRET@b/k"])
+def test_an_error_shows_no_password(raw: str) -> None:
+    with pytest.raises(UnknownLocationError) as error:
+        RULES.canonical(raw)
+    assert "SECRET" not in str(error.value)
 
 
 @given(paths())

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from collecting import LakeServices
+import pytest
+from collecting import LakeServices, on_disk
 from nessie_gc_memory import MemoryLake, delete, put
 
+from nessie_gc_core.algorithms.assets import TableIndex
+from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.orphans.parameters import RemoveOrphanFilesParameters
 from nessie_gc_core.services.orphans.service import RemoveOrphanFilesService
@@ -124,3 +130,44 @@ def test_orphan_files_are_reported_by_table(lake: MemoryLake, services: LakeServ
     report = RemoveOrphanFilesService(RemoveOrphanFilesParameters(table="db.a", by_table=True)).run(services.run())
     (row,) = report.tables or []
     assert (("db.a",), {Outcome.DELETED: Tally(1, 10)}) == (row.tables, row.outcomes)
+
+
+@pytest.fixture
+def through_a_link(lake: MemoryLake, tmp_path: Path) -> Iterator[LakeServices]:
+    """What collects a lake on a disk, of which one table is spelled through a link; each table has a dead file."""
+    for name in ("linked", "plain"):
+        table(lake, f"db.{name}", 10)
+    lake.advance(AGE)
+    folder = tmp_path.resolve()
+    with LocalEngine(workers=2) as engine:
+        services = on_disk(lake, folder / "lake", engine)
+        (folder / "link").symlink_to(folder / "lake")
+        for path in (folder / "lake/wh/db/linked/metadata").iterdir():
+            text = path.read_text(encoding="utf-8")
+            path.write_text(text.replace(f"file://{folder}/lake/", f"file://{folder}/link/"), encoding="utf-8")
+        yield services
+
+
+NAMED = {("db.linked",): (1, 10), ("db.plain",): (1, 10)}
+
+
+def test_a_table_that_is_spelled_through_a_link_has_a_row(through_a_link: LakeServices) -> None:
+    report = through_a_link.collect(sweep=SweepParameters(by_table=True))
+    rows = report.tables or ()
+    assert NAMED == {row.tables: (row.unreferenced.files, row.unreferenced.bytes) for row in rows}
+
+
+def test_so_it_has_among_deferred_deletions(through_a_link: LakeServices) -> None:
+    live_set = through_a_link.mark()
+    through_a_link.sweep(live_set, SweepParameters(defer_deletes=True))
+    report = through_a_link.delete_deferred(live_set, SweepParameters(by_table=True))
+    rows = report.tables or ()
+    assert NAMED == {row.tables: (row.unreferenced.files, row.unreferenced.bytes) for row in rows}
+
+
+def test_assets_are_named_by_the_table_that_is_spelled_through_a_link(tmp_path: Path) -> None:
+    folder = tmp_path.resolve()
+    (folder / "real").mkdir()
+    (folder / "link").symlink_to(folder / "real")
+    index = TableIndex([(f"file://{folder}/link/t", "db.t")], LocationRules())
+    assert "db.t" == index.name(f"file://{folder}/real/t/data/a.parquet")

@@ -429,3 +429,15 @@ def test_only_policies_that_differ_are_said_to_differ(assets: AssetLake, cutoff:
         assets.identify(cutoff=["main=P1D"])
     report = assets.delete(cutoff=[cutoff])
     assert differs is any("`cutoff` differs from the latest run" in text for text in report.collection.warnings)
+def test_s30_an_asset_that_may_be_a_lost_file_stays(assets: AssetLake) -> None:
+    """Whatever the table says of it: by now a table needs a file of this name, which is not where it should be."""
+    assets.identify()
+    assets.identify()
+    taker = assets.lake.table("db.taker", location="memory://warehouse/db/taker").append("orphan.parquet")
+    assets.lake.commit("main", put(taker.version))
+    assets.lake.objects.delete("memory://warehouse/db/taker/data/orphan.parquet")
+    report = assets.delete()
+    assert f"{DATA}orphan.parquet" in assets.lake.paths()
+    assert f"{DATA}a.parquet" not in assets.lake.paths()
+    reasons = [file.reason for file in report.collection.spared_files]
+    assert ["it may be the lost file memory://warehouse/db/taker/data/orphan.parquet"] == reasons
