@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from types import MappingProxyType
@@ -195,6 +195,30 @@ class SupportsManifests(Protocol):
 
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.expand`.
+        """
+
+
+@runtime_checkable
+class SupportsVersionHints(Protocol):
+    """A reader whose format has files that name the newest metadata of a table (for Iceberg ``version-hint.text``).
+
+    Readers without a catalog find the table by such a file, and so do writers, which write it anew with each commit. It
+    is read only where a listing shows one.
+    """
+
+    def hinted(self, path: str) -> Sequence[str]:
+        """Raw paths of the metadata files that a hint may name, and of those that may follow it; some may not exist.
+
+        Raises:
+            MissingFileError: the hint does not exist.
+            UnreadableFileError: it cannot be read, or its content is none that is known.
+        """
+
+    def written_at(self, path: str) -> int:
+        """When a metadata file was written, by its own word: of two of one table, the later has the higher number.
+
+        Raises:
+            MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`.
         """
 
 

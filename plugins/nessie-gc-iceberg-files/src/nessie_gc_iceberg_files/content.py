@@ -30,6 +30,7 @@ from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.partition_types import partition_types
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
 from nessie_gc_iceberg_files.traffic import taken
+from nessie_gc_iceberg_files.version_hints import metadata_of_hint
 from nessie_gc_iceberg_files.writing import FileWriter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -228,6 +229,17 @@ class IcebergContentToFiles(ContentToFiles):
         current = metadata.current_snapshot_id()
         staged = set(staged_snapshot_ids(metadata)) if self._keep_staged else set()
         return frozenset(staged.union(metadata.held_snapshot_ids(), set() if current is None else {current}))
+
+    def hinted(self, path: str) -> list[str]:
+        """What a ``version-hint.text`` names, in all spellings of the name of a metadata file."""
+        return metadata_of_hint(path, self._reader.read(path))
+
+    def written_at(self, path: str) -> int:
+        """What a table's metadata file says of its last change."""
+        written = self._table(path).fields.get("last-updated-ms")
+        if isinstance(written, bool) or not isinstance(written, int):
+            raise UnreadableFileError(path, f"its last-updated-ms is {written!r}")
+        return written
 
     def named_places(self, version: ContentVersion) -> list[str] | None:
         """Whatever in the metadata file looks like an absolute path or location, of any format version."""

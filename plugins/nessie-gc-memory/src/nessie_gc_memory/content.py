@@ -92,6 +92,18 @@ class MemoryContentToFiles(ContentToFiles):
         except (ValueError, UnreadableFileError):
             return None
 
+    def hinted(self, path: str) -> Sequence[str]:
+        """A hint is the number of a metadata file beside it."""
+        text = self._data(path).decode(errors="replace").strip()
+        if not text.isdigit():
+            raise UnreadableFileError(path, f"{text!r} is not a number")
+        return [f"{path.rpartition('/')[0]}/{text}.metadata.json"]
+
+    def written_at(self, path: str) -> int:
+        """The number in the name of a metadata file."""
+        self._read(path, "metadata")
+        return int(path.rpartition("/")[2].removesuffix(".metadata.json"))
+
     def may_be_root(self, path: str) -> bool:
         """Metadata files have one ending."""
         return path.endswith(".metadata.json")
