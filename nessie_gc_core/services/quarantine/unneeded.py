@@ -100,8 +100,8 @@ class Unneeded:
         if first.id not in self._types:
             self._types[first.id] = stored_versions(run, run.numbers)[1]
         freeze_unread_repositories(plan, run)
-        freeze_marked_by_now(plan, run.choice)
         scope = scope_over(plan, self._types[first.id], run)
+        freeze_marked_by_now(plan, run.choice)
         recheck = Recheck(run, scope, {})
         newly = recheck.run_if_due()
         places = {_name(file): place_of(file, scope.index) for file in files}
