@@ -22,7 +22,13 @@ from nessie_gc_core.model import (
     TableMetadata,
 )
 from nessie_gc_core.model.table_properties import WRITE_PATHS
-from nessie_gc_iceberg_catalog.content_types import LEFT_OUT, METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
+from nessie_gc_iceberg_catalog.content_types import (
+    LEFT_OUT,
+    METADATA_LOG_FILE,
+    OTHER_TABLE,
+    UNREADABLE_TABLE,
+    WHOLE_VIEW,
+)
 from nessie_gc_iceberg_catalog.names import commit_id
 from nessie_gc_iceberg_catalog.selection import Selection
 
@@ -190,6 +196,15 @@ def table_metadata(
     return replace(table, manager=selection.manager(reference.name, table.location, table.properties))
 
 
+def is_view(text: bytes | str) -> bool:
+    """Whether a metadata file is that of a view, which is told by its own fields."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(fields, dict) and "view-uuid" in fields and "table-uuid" not in fields
+
+
 def view_states(name: str, metadata_location: str, left_out: Sequence[str] = ()) -> ContentStates:
     """A view whose metadata location is known; its reader finds the rest.
 
@@ -228,6 +243,11 @@ def whole_view_states(name: str, location: str) -> ContentStates:
 def unreadable_states(name: str, location: str) -> ContentStates:
     """A table that cannot be read, as the configuration says; its location is frozen."""
     return _unread(UNREADABLE_TABLE, name, location)
+
+
+def other_states(name: str, location: str) -> ContentStates:
+    """A table that is not Iceberg's, in the folder of one that is; its location is frozen."""
+    return _unread(OTHER_TABLE, name, location)
 
 
 def unknown_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:
