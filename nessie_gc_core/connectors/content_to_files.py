@@ -84,6 +84,9 @@ class ContentToFiles(Connector):
         like), as the location of a ``shared`` file: they are swept only if the configuration allows them by name, and
         not in case of doubt. Files may come in any order, and more than once.
 
+        If the metadata says that a tool writes it from a table of another format, yield the metadata file once more
+        with the kind :data:`TRANSLATED`: nothing is deleted at its location then (S32).
+
         Raises:
             MissingFileError: the metadata file does not exist.
             UnreadableFileError: it cannot be read or is invalid (then nothing may be concluded from it).

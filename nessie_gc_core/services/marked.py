@@ -7,12 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from nessie_gc_core.algorithms.read_ahead import read_ahead
 from nessie_gc_core.algorithms.units import SweepPlan, SweepUnit
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.files import TRANSLATED
 from nessie_gc_core.model.marks import LOOKED_FOR, is_foreign, mark_of
+from nessie_gc_core.model.relations import VERSION_FILES
 from nessie_gc_core.model.text import one_line
 
+_TRANSLATED = (
+    "is also the place of a table of another format, from which a tool such as Apache XTable writes this table's "
+    "metadata; if that has ended, remove the tool's property from the table"
+)
+_PLACES = pa.schema([VERSION_FILES.field("location")])
 _MOST = 100
 """So many files of a folder are looked at: which one is listed first, is up to the store."""
 
@@ -48,6 +58,20 @@ def freeze_marked_by_now(plan: SweepPlan, choice: ConnectorChoice) -> None:
         elif seen.mark is not None:
             marks.setdefault(seen.unit, {})[seen.mark] = seen.key
     freeze_marked(plan, marks)
+
+
+def freeze_translated(plan: SweepPlan, version_files: Dataset) -> None:
+    """Removes the units with a content whose metadata a tool writes from a table of another format.
+
+    Args:
+        plan: the units.
+        version_files: what content versions name (:data:`VERSION_FILES`).
+    """
+    rows = version_files.where("kind", [TRANSLATED]).present("location").distinct(["location"]).select(_PLACES)
+    for raw in rows.summary().column("location").to_pylist():
+        place = plan.rules.place_prefix_or_none(raw)
+        if place is not None:
+            plan.freeze([place], _TRANSLATED, unread=True)
 
 
 class _Look(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -11,12 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from collecting import LakeServices, on_disk
 from in_quarantine import purge, with_garbage
-from nessie_gc_memory import MemoryLake, TableState, delete, put
+from nessie_gc_memory import MemoryLake, TableState, content, delete, put
 from tagged_files import MONTH, TAG, tagged
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model.live_sets import FileDeletion
+from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.explain.parameters import ExplainParameters
 from nessie_gc_core.services.explain.report import Standing
@@ -167,6 +170,28 @@ def test_s32_explain_says_what_uses_the_place(two: TwoTables, services: LakeServ
     (found,) = ExplainService(ExplainParameters(file=(two.dead,))).run(services.run()).files
     assert Standing.FROZEN == found.standing
     assert "a Delta Lake table" in (found.reason or "")
+
+
+@pytest.mark.parametrize("said", [{"properties": {"XTABLE_METADATA": "{}"}}, {"properties": {}}])
+def test_s32_a_table_that_is_translated_from_another_format_freezes_its_place(
+    lake: MemoryLake, services: LakeServices, tmp_path: Path, said: dict[str, dict[str, str]]
+) -> None:
+    metadata, garbage = (
+        tmp_path / "t" / "metadata" / "00000-a.metadata.json",
+        tmp_path / "t" / "data" / "nobody.parquet",
+    )
+    for file in (metadata, garbage):
+        file.parent.mkdir(parents=True)
+    metadata.write_text(json.dumps({"format-version": 2, "location": (tmp_path / "t").as_uri(), **said}))
+    garbage.touch()
+    for file in (metadata, garbage):
+        os.utime(file, (lake.time.timestamp(),) * 2)
+    lake.commit("main", put(content("db.t", metadata_location=metadata.as_uri(), content_type=ICEBERG_TABLE)))
+    lake.advance(timedelta(days=5))
+    report = services.collect("1")
+    assert bool(said["properties"]) == garbage.exists()
+    assert list(said["properties"]) == ["XTABLE_METADATA" for reason in report.unread.values() if "XTable" in reason]
+    assert 0 == report.exit_code
 
 
 def defer_also(services: LakeServices, live_set: UUID, *paths: str) -> None:

@@ -12,6 +12,9 @@ from nessie_gc_memory import MemoryLake, TableState, put
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.live_sets import FileDeletion
 from nessie_gc_core.model.marks import HINT_STAYS
+from nessie_gc_core.services.explain.parameters import ExplainParameters
+from nessie_gc_core.services.explain.report import Standing
+from nessie_gc_core.services.explain.service import ExplainService
 from nessie_gc_core.services.parameters import SweepParameters
 
 HOME = "memory://wh/db/t"
@@ -48,6 +51,12 @@ def test_s32_a_hint_that_names_live_metadata_stays_without_a_word(table: HintedT
     assert HINT in table.lake.paths()
     assert table.dead not in table.lake.paths()
     assert (0, {}, {}, []) == (report.exit_code, report.unknown, report.unread, report.spared_files)
+
+
+def test_s32_explain_says_why_a_hint_stays(table: HintedTable, services: LakeServices) -> None:
+    table.hint(number(table.live))
+    (found,) = ExplainService(ExplainParameters(file=(HINT,))).run(services.run()).files
+    assert (Standing.LIVE, HINT_STAYS) == (found.standing, found.reason)
 
 
 def test_s32_an_old_hint_stays_and_stops_nothing(table: HintedTable, services: LakeServices) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from nessie_gc_core.connectors import ContentToFiles, CredentialSource
 from nessie_gc_core.errors import SafetyError, UnreadableFileError
 from nessie_gc_core.model.batches import reachable_files
-from nessie_gc_core.model.files import FileKind, ReachableFile
+from nessie_gc_core.model.files import TRANSLATED, FileKind, ReachableFile
 from nessie_gc_core.model.manifests import FileEntry, Manifest
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
@@ -88,6 +88,8 @@ class IcebergContentToFiles(ContentToFiles):
         file = metadata.file(path, FileKind.METADATA)
         yield file
         yield from (replace(file, location=place, shared=True) for place in metadata.write_paths())
+        if metadata.is_translated:
+            yield replace(file, kind=TRANSLATED)
         kept = self._named(metadata, version)
         if version.content_type == ICEBERG_TABLE and self._is_first(version):
             kept |= self._held(metadata)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
-from nessie_gc_core.model.table_properties import gc_enabled, write_paths
+from nessie_gc_core.model.table_properties import XTABLE, gc_enabled, write_paths
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ENCRYPTED_MAGIC = b"AGS1"
@@ -49,6 +49,13 @@ class Metadata:
     def may_be_collected(self) -> bool:
         """What the table property ``gc.enabled`` says."""
         return gc_enabled(self.properties)
+
+    @property
+    def is_translated(self) -> bool:
+        """Whether Apache XTable writes it from a table of another format, by its own word."""
+        current = self.current_snapshot_id()
+        summary = self.summary(self.snapshots[current]) if current in self.snapshots else {}
+        return XTABLE in self.properties or XTABLE in summary
 
     @property
     def properties(self) -> Mapping[str, object]:
