@@ -28,7 +28,7 @@ from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
 
 _MOST_BYTES = 4096
-"""A longer file is no version hint: a hint is a number or the name of a file."""
+"""A longer file is not a version hint, which is a number or the name of a file."""
 _DIGITS = len(str(UNKNOWN_TIME))
 _FOLDER = pa.field("folder", pa.string())
 _NEWEST = pa.field("newest", pa.string())

@@ -1,4 +1,4 @@
-"""Rows of metastores that hold tables of every kind: which are Iceberg's, and which lie in the folder of one (S32).
+"""Rows of metastores that hold tables of every kind: which are Iceberg's, and which are in the folder of one (S32).
 
 Whatever a row calls itself, the metadata that it names is live: a materialized view of Trino is a row of a view, and
 only its ``metadata_location`` names the table in which its rows are.
@@ -57,7 +57,7 @@ class Metastore:
             self._others[identifier] = location
 
     def in_folders_of_iceberg(self) -> Iterator[Listed]:
-        """The other tables that lie in the folder of one of Iceberg's, when all rows were looked at."""
+        """The other tables that are in the folder of one of Iceberg's, when all rows were looked at."""
         for identifier, location in self._others.items():
             if not self._homes.isdisjoint(folders_of(_place(location))):
                 yield Listed(identifier=identifier, location=location)
