@@ -62,16 +62,19 @@ def test_s32_a_hive_table_in_the_folder_of_an_iceberg_table_is_listed_by_its_pla
 ) -> None:
     metastore = Metastore("the metastore")
     assert [] == list(metastore.listed(("a", "hive"), {}, kind, location))
-    named = {"table_type": "ICEBERG", "metadata_location": "s3://lake/db/t/metadata/1.metadata.json"}
-    list(metastore.listed(("db", "t"), named, "EXTERNAL_TABLE", None))
-    found = [Listed(identifier=("a", "hive"), location=location)] if is_inside else []
+    named = "s3://lake/db/t/metadata/1.metadata.json"
+    parameters = {"table_type": "ICEBERG", "metadata_location": named}
+    list(metastore.listed(("db", "t"), parameters, "EXTERNAL_TABLE", None))
+    found = [Listed(identifier=("a", "hive"), location=location, metadata_location=named)] if is_inside else []
     assert found == list(metastore.in_folders_of_iceberg())
 
 
 def test_s32_its_place_is_all_that_is_known_of_such_a_table() -> None:
-    states = other_states("a.hive", "s3://lake/db/t")
+    states = other_states("a.hive", "s3://lake/db/t", STORAGE)
     version = states.version(states.snapshots[0])
-    assert (OTHER_TABLE, "s3://lake/db/t", None) == (version.content_type, version.location, version.metadata_location)
+    said = (version.content_type, version.location, version.metadata_location)
+    assert (OTHER_TABLE, "s3://lake/db/t", STORAGE) == said
+    assert other_states("a.hive", "s3://lake/db/t").head == states.head
 
 
 def test_s32_a_row_of_dynamodb_that_names_metadata_is_live_whatever_its_type_is() -> None:

@@ -33,7 +33,7 @@ class Listed:
     metadata_location: str | None = None
     """Where the listing itself tells it."""
     location: str | None = None
-    """Of a table that is not Iceberg's: where it is, in the folder of one that is."""
+    """Of a table that is not Iceberg's: where it is, in the folder of one that is, whose metadata is given."""
 
 
 def list_contents(catalog: Catalog, call: Caller, *, nested: bool) -> Iterator[Listed]:

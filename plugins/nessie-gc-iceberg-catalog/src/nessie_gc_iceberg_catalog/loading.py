@@ -79,7 +79,7 @@ class Loader:
         """
         name = reference_name(listed.identifier)
         if listed.location is not None:
-            return other_states(name, listed.location)
+            return other_states(name, listed.location, listed.metadata_location)
         if listed.metadata_location is not None:
             return self._from_location(name, listed.metadata_location, called_view=listed.is_view)
         try:

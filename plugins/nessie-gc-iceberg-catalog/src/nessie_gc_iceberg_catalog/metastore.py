@@ -24,7 +24,8 @@ class Metastore:
     def __init__(self, title: str) -> None:
         """Takes what the metastore is called."""
         self._title = title
-        self._homes: set[str] = set()
+        self._homes: dict[str, str] = {}
+        """The place of each table of Iceberg, and its metadata."""
         self._others: dict[tuple[str, ...], str] = {}
 
     def listed(
@@ -44,9 +45,8 @@ class Metastore:
         said = {key.lower(): value for key, value in parameters.items()}
         type_, named = str(said.get("table_type") or "").lower(), _named(parameters)
         if named:
-            self._homes.update(
-                _place(each) for each in (location, named.rpartition("/")[0].removesuffix("/metadata")) if each
-            )
+            above = named.rpartition("/")[0].removesuffix("/metadata")
+            self._homes.update((_place(home), named) for home in (location, above) if home)
             is_table = type_ in (_TABLE, _VIEW)
             yield Listed(identifier=identifier, is_view=type_ == _VIEW, is_table=is_table, metadata_location=named)
         elif type_ in (_TABLE, _VIEW):
@@ -59,8 +59,10 @@ class Metastore:
     def in_folders_of_iceberg(self) -> Iterator[Listed]:
         """The other tables that are in the folder of one of Iceberg's, when all rows were looked at."""
         for identifier, location in self._others.items():
-            if not self._homes.isdisjoint(folders_of(_place(location))):
-                yield Listed(identifier=identifier, location=location)
+            around = (self._homes[folder] for folder in folders_of(_place(location)) if folder in self._homes)
+            metadata = next(around, None)
+            if metadata is not None:
+                yield Listed(identifier=identifier, location=location, metadata_location=metadata)
 
 
 def _named(parameters: Mapping[str, str]) -> str | None:

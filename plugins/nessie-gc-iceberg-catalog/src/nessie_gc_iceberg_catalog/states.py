@@ -245,9 +245,12 @@ def unreadable_states(name: str, location: str) -> ContentStates:
     return _unread(UNREADABLE_TABLE, name, location)
 
 
-def other_states(name: str, location: str) -> ContentStates:
-    """A table that is not Iceberg's, in the folder of one that is; its location is frozen."""
-    return _unread(OTHER_TABLE, name, location)
+def other_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:
+    """A table that is not Iceberg's, in the folder of one that is; the locations of both are frozen.
+
+    Its metadata location is that of the other one: whoever reads that knows all that is needed elsewhere.
+    """
+    return replace(_unread(OTHER_TABLE, name, location), metadata_location=metadata_location)
 
 
 def unknown_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:
