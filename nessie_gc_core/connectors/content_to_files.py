@@ -217,8 +217,11 @@ class SupportsVersionHints(Protocol):
             UnreadableFileError: it cannot be read, or its content is none that is known.
         """
 
-    def written_at(self, path: str) -> int:
-        """When a metadata file was written, by its own word: of two of one table, the later has the higher number.
+    def is_apart(self, path: str, live: str) -> bool:
+        """Whether a metadata file has a state of a table that a live metadata file does not know as an earlier one.
+
+        It is later, or someone else wrote it while the live one went on, or it is of another table. Return true in case
+        of doubt.
 
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`.

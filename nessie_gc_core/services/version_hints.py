@@ -1,7 +1,7 @@
 """Version hints: files that name the newest metadata of a table to readers without a catalog (S32).
 
-Such a file stays. Where it names newer metadata than the catalog, something writes the table without the catalog, and
-its location is frozen. Only hints that a listing shows are read.
+Such a file stays. Where it names a state that the catalog does not have, something writes the table without the
+catalog, and its location is frozen. Only hints that a listing shows are read.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class _Hint(NamedTuple):
 def with_hints(needed: Needed, stored: Dataset, marks: Mapping[str, Collection[str]], run: SweepRun) -> Dataset:
     """What is needed, by unit and key: what is reachable, and version hints, which no metadata names.
 
-    Removes the units with a hint that names newer metadata than any live one beside it, or that cannot be read.
+    Removes the units with a hint that names a state that the live metadata beside it does not know, or that cannot be
+    read.
 
     Args:
         needed: what is reachable, and the units.
@@ -149,14 +150,14 @@ class _Hints:
                     unread=True,
                 )
         left = ((hint, raw, newest[hint.folder]) for hint, raw in disagreeing if hint.folder in newest)
-        for (hint, raw, live), said in self.reading.each(left, self._is_newer, lambda job: job[1]):
+        for (hint, raw, live), said in self.reading.each(left, self._is_apart, lambda job: job[1]):
             if isinstance(said, Exception):
                 self._freeze(hint, f"{hint.raw} names {raw}, which cannot be compared with {live}: {one_line(said)}")
             elif said:
                 self._freeze(
                     hint,
-                    f"{hint.raw} names {raw}, which is newer than what the catalog has ({live}): something writes the "
-                    "table without the catalog; register the newer state, or remove that file if nobody needs it",
+                    f"{hint.raw} names {raw}, a state that the catalog does not have (it has {live}): something writes "
+                    "the table without the catalog; register that state, or remove the hint if nobody needs it",
                 )
 
     def _read(self, reader: SupportsVersionHints, hint: _Hint) -> Sequence[str]:
@@ -164,9 +165,9 @@ class _Hints:
             raise UnreadableFileError(hint.raw, f"it has {hint.size} bytes, too many for a version hint")
         return reader.hinted(self.reading.to_open(hint.raw))
 
-    def _is_newer(self, reader: SupportsVersionHints, job: tuple[_Hint, str, str]) -> bool:
+    def _is_apart(self, reader: SupportsVersionHints, job: tuple[_Hint, str, str]) -> bool:
         _, raw, live = job
-        return reader.written_at(self.reading.to_open(raw)) > reader.written_at(self.reading.to_open(live))
+        return reader.is_apart(self.reading.to_open(raw), self.reading.to_open(live))
 
     def _not_live(self) -> list[tuple[_Hint, str]]:
         """The metadata files that hints name and that are stored, but that no live content needs."""

@@ -43,17 +43,60 @@ def test_s32_other_contents_are_unreadable(text: bytes) -> None:
         metadata_of_hint(HINT, text)
 
 
-def test_s32_the_reader_reads_hints_and_says_when_metadata_was_written(reader, put, version_of) -> None:
-    metadata = {"format-version": 2, "location": "s3://lake/wh/t", "last-updated-ms": 1700000000000}
-    hint, path = put("version-hint.text", b"1"), put("v1.metadata.json", json.dumps(metadata).encode())
+def metadata_file(put, name: str, **fields: object) -> str:
+    written = {"format-version": 2, "location": "s3://lake/wh/t", "table-uuid": "u", "last-updated-ms": 1000, **fields}
+    return put(name, json.dumps(written).encode())
+
+
+def snapshots(*ids: int) -> dict[str, object]:
+    listed = [{"snapshot-id": each, "manifest-list": f"s3://lake/{each}.avro"} for each in ids]
+    return {"current-snapshot-id": ids[-1], "snapshots": listed}
+
+
+def test_s32_the_reader_reads_hints(reader, put) -> None:
+    hint, path = put("version-hint.text", b"1"), metadata_file(put, "v1.metadata.json")
     assert isinstance(reader, SupportsVersionHints)
     assert path in reader.hinted(hint)
-    assert 1700000000000 == reader.written_at(path)
-    odd = put("v2.metadata.json", json.dumps({**metadata, "last-updated-ms": "yesterday"}).encode())
-    with pytest.raises(UnreadableFileError, match="last-updated-ms"):
-        reader.written_at(odd)
     with pytest.raises(MissingFileError):
         reader.hinted(path + ".nobody")
+
+
+@pytest.mark.parametrize(
+    ("found", "live", "is_apart"),
+    [
+        ({"last-updated-ms": 2001}, {}, True),  # later
+        ({}, {"table-uuid": "w"}, True),
+        ({"last-updated-ms": 1500, **snapshots(1, 7)}, snapshots(1, 2), True),  # both went on
+        ({"last-updated-ms": 1500, **snapshots(1)}, snapshots(1, 2), False),
+        ({"last-updated-ms": 1500, **snapshots(1)}, {**snapshots(2), "snapshot-log": [{"snapshot-id": 1}]}, False),
+        ({"last-updated-ms": 1500}, snapshots(1, 2), False),  # it has no files
+        ({"last-updated-ms": 900, **snapshots(7)}, snapshots(1, 2), False),  # older than all that is remembered
+        (
+            {"last-updated-ms": 900, **snapshots(7)},
+            {**snapshots(1, 2), "metadata-log": []},
+            True,
+        ),  # it remembers nothing
+        ({"last-updated-ms": 2000, **snapshots(2)}, snapshots(1, 2), False),  # the same
+    ],
+)
+def test_s32_the_reader_says_whether_live_metadata_knows_a_state(reader, put, found, live, *, is_apart: bool) -> None:
+    log = [{"metadata-file": "s3://lake/wh/t/metadata/v0.metadata.json", "timestamp-ms": 1000}]
+    hinted = metadata_file(put, "v1.metadata.json", **found)
+    known = metadata_file(put, "00000-a.metadata.json", **{"metadata-log": log, "last-updated-ms": 2000, **live})
+    assert is_apart == reader.is_apart(hinted, known)
+
+
+def test_s32_the_reader_knows_what_the_metadata_log_names(reader, put) -> None:
+    hinted = metadata_file(put, "v1.metadata.json", **{"last-updated-ms": 1500, **snapshots(7)})
+    log = [{"metadata-file": hinted, "timestamp-ms": 1500}, {"metadata-file": "s3://x/v0.json", "timestamp-ms": 1}]
+    known = metadata_file(put, "00000-a.metadata.json", **{"metadata-log": log, "last-updated-ms": 2000})
+    assert not reader.is_apart(hinted, known)
+
+
+def test_s32_metadata_without_a_time_cannot_be_compared(reader, put) -> None:
+    odd = metadata_file(put, "v2.metadata.json", **{"last-updated-ms": "yesterday"})
+    with pytest.raises(UnreadableFileError, match="last-updated-ms"):
+        reader.is_apart(odd, metadata_file(put, "v1.metadata.json"))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.partition_types import partition_types
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
 from nessie_gc_iceberg_files.traffic import taken
-from nessie_gc_iceberg_files.version_hints import metadata_of_hint
+from nessie_gc_iceberg_files.version_hints import is_apart, metadata_of_hint
 from nessie_gc_iceberg_files.writing import FileWriter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -236,12 +236,9 @@ class IcebergContentToFiles(ContentToFiles):
         """What a ``version-hint.text`` names, in all spellings of the name of a metadata file."""
         return metadata_of_hint(path, self._reader.read(path))
 
-    def written_at(self, path: str) -> int:
-        """What a table's metadata file says of its last change."""
-        written = self._table(path).fields.get("last-updated-ms")
-        if isinstance(written, bool) or not isinstance(written, int):
-            raise UnreadableFileError(path, f"its last-updated-ms is {written!r}")
-        return written
+    def is_apart(self, path: str, live: str) -> bool:
+        """By the time of the last change, the metadata log, and the current snapshot."""
+        return is_apart(self._table(path), self._table(live))
 
     def named_places(self, version: ContentVersion) -> list[str] | None:
         """Whatever in the metadata file looks like an absolute path or location, of any format version."""

@@ -99,10 +99,12 @@ class MemoryContentToFiles(ContentToFiles):
             raise UnreadableFileError(path, f"{text!r} is not a number")
         return [f"{path.rpartition('/')[0]}/{text}.metadata.json"]
 
-    def written_at(self, path: str) -> int:
-        """The number in the name of a metadata file."""
-        self._read(path, "metadata")
-        return int(path.rpartition("/")[2].removesuffix(".metadata.json"))
+    def is_apart(self, path: str, live: str) -> bool:
+        """By the numbers in the names of the metadata files."""
+        for each in (path, live):
+            self._read(each, "metadata")
+        found, known = (int(each.rpartition("/")[2].removesuffix(".metadata.json")) for each in (path, live))
+        return found > known
 
     def may_be_root(self, path: str) -> bool:
         """Metadata files have one ending."""
