@@ -54,7 +54,7 @@ class Metadata:
     def is_translated(self) -> bool:
         """Whether Apache XTable writes it from a table of another format, by its own word."""
         current = self.current_snapshot_id()
-        summary = self.summary(self.snapshots[current]) if current in self.snapshots else {}
+        summary = {} if current is None else self.summary(self.snapshots.get(current, {}))
         return XTABLE in self.properties or XTABLE in summary
 
     @property
