@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from collecting import LakeServices, on_disk
+from expiry_lakes import ExpiryLake
 from in_quarantine import purge, with_garbage
 from nessie_gc_memory import MemoryLake, TableState, content, delete, put
 from tagged_files import MONTH, TAG, tagged
@@ -21,6 +22,7 @@ from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model.live_sets import FileDeletion
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.expiry.commits import Committed
 from nessie_gc_core.services.explain.parameters import ExplainParameters
 from nessie_gc_core.services.explain.report import Standing
 from nessie_gc_core.services.explain.service import ExplainService
@@ -170,6 +172,18 @@ def test_s32_explain_says_what_uses_the_place(two: TwoTables, services: LakeServ
     (found,) = ExplainService(ExplainParameters(file=(two.dead,))).run(services.run()).files
     assert Standing.FROZEN == found.standing
     assert "a Delta Lake table" in (found.reason or "")
+
+
+def test_s32_no_snapshot_expires_where_another_format_needs_the_files(expiry_lake: ExpiryLake) -> None:
+    expiry_lake.table()
+    log = expiry_lake.warehouse / "db" / "t" / DELTA
+    log.parent.mkdir()
+    log.touch()
+    snapshots, files = expiry_lake.snapshots(), expiry_lake.files()
+    report = expiry_lake.expire()
+    assert [Committed.LEFT_ALONE] == [table.outcome for table in report.tables]
+    assert (snapshots, files) == (expiry_lake.snapshots(), expiry_lake.files())
+    assert any("a Delta Lake table" in reason for reason in report.collection.unread.values())
 
 
 @pytest.mark.parametrize("said", [{"properties": {"XTABLE_METADATA": "{}"}}, {"properties": {}}])
