@@ -25,10 +25,12 @@ _STORED = pa.schema(
     [
         pa.field("unit", pa.string()),
         pa.field("sidecar", pa.bool_()),
+        pa.field("mark", pa.string()),
         pa.field("files", pa.int64()),
         pa.field("bytes", pa.int64()),
         pa.field("problem", pa.string()),
         pa.field("left_alone", pa.int64()),
+        pa.field("example", pa.string()),
     ]
 )
 _PLANNED = pa.schema(
@@ -87,7 +89,7 @@ class StoredCounts:
     """What a listing found in each unit: files and bytes, sidecars left out, and why it cannot be trusted.
 
     ``left_alone`` counts the names in all of them that are not our files; ``with_sidecars`` are the units that
-    contain checksum sidecars.
+    contain checksum sidecars; ``marks`` says for each unit what else uses it (S32), each with the key of one such file.
     """
 
     def __init__(self, stored: Dataset) -> None:
@@ -96,19 +98,25 @@ class StoredCounts:
             "bytes": ("sum", "size"),
             "problem": ("max", "problem"),
             "left_alone": ("sum", "left_alone"),
+            "example": ("min", "key"),
         }
         self.files: dict[str, tuple[int, int]] = {}
         self.problems: dict[str, str] = {}
         self.with_sidecars: set[str] = set()
+        self.marks: dict[str, dict[str, str]] = {}
         self.left_alone = 0
-        for row in stored.aggregate(["unit", "sidecar"], measures, _STORED).summary().to_pylist():
+        for row in stored.aggregate(["unit", "sidecar", "mark"], measures, _STORED).summary().to_pylist():
+            unit = row["unit"]
             if row["problem"] is not None:
-                self.problems[row["unit"]] = row["problem"]
+                self.problems[unit] = row["problem"]
+            if row["mark"] is not None:
+                self.marks.setdefault(unit, {})[row["mark"]] = row["example"]
             if row["sidecar"]:
-                self.with_sidecars.add(row["unit"])
+                self.with_sidecars.add(unit)
             else:
                 self.left_alone += row["left_alone"]
-                self.files[row["unit"]] = (row["files"] - row["left_alone"], row["bytes"])
+                files, bytes_ = self.files.get(unit, (0, 0))
+                self.files[unit] = (files + row["files"] - row["left_alone"], bytes_ + row["bytes"])
 
     @property
     def files_by_unit(self) -> dict[str, int]:

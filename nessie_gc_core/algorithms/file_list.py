@@ -33,6 +33,7 @@ _ONCE = {
     "sidecar_size": ("max", "sidecar_size"),
     "problem": ("max", "problem"),
     "left_alone": ("sum", "left_alone"),
+    "mark": ("max", "mark"),
 }
 """A file that is in a list twice is as young as the younger row."""
 _NOWHERE = ""
@@ -126,7 +127,7 @@ class KeyRows:
                 else:
                     yield row
         if elsewhere:
-            yield (_NOWHERE, "", "", None, 0, 0, None, 0, False, None, None, elsewhere)
+            yield (_NOWHERE, "", "", None, 0, 0, None, 0, False, None, None, elsewhere, None)
 
     def _row(self, raw: str, modified: int, size: int | None) -> Row | None:
         """``None`` if a listing of the units would not show the path, or it may be another file, too."""
@@ -165,7 +166,7 @@ class ReadParts:
                 try:
                     yield from self._key_rows(part_rows(self._lists[_whole(number)], part))
                 except ListingError as error:
-                    problem = (_NOWHERE, "", "", None, 0, 0, None, 0, False, None, str(error), 0)
+                    problem = (_NOWHERE, "", "", None, 0, 0, None, 0, False, None, str(error), 0, None)
                     yield from to_batches([problem], self.schema)
 
 

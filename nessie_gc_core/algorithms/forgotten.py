@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
 from nessie_gc_core.dataset import Dataset
-from nessie_gc_core.model.batches import from_micros, to_batches, to_rows, to_tuples
+from nessie_gc_core.model.batches import from_micros, to_batches, to_rows, to_texts, to_tuples
 from nessie_gc_core.model.files import StoredNames
 from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.locations import LocationRules, folders_of
+from nessie_gc_core.model.marks import marked_folder
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, STORED_FILES, UNKNOWN_TIME
 
 _FOLDERS = pa.schema([STORED_FILES.field("unit"), pa.field("folder", pa.string(), nullable=False)])
@@ -48,7 +49,7 @@ def plan_warehouses(raw: Iterable[str], rules: LocationRules, allowed: AllowedLo
 
 
 def find_tables(stored: Dataset, names: Mapping[str, StoredNames]) -> Iterator[FoundTable]:
-    """The tables in what was listed; none with a file that has no time, or that someone else keeps there.
+    """The tables in what was listed; none with a file that has no time, or in a folder that someone else uses too.
 
     Args:
         stored: :data:`STORED_FILES`.
@@ -56,7 +57,10 @@ def find_tables(stored: Dataset, names: Mapping[str, StoredNames]) -> Iterator[F
     """
     named = stored.present("path").flat_map(_MetadataFiles(names))
     keys = [*_FOLDERS.names, "content_type"]
-    found = named.aggregate(keys, {"newest": ("max", "newest")}, _NEWEST_METADATA).summary().to_pylist()
+    every = named.aggregate(keys, {"newest": ("max", "newest")}, _NEWEST_METADATA).summary().to_pylist()
+    others = stored.present("mark").flat_map(_MarkedFolders()).distinct(_FOLDERS.names).summary().to_pylist()
+    marked = {(row["unit"], row["folder"]) for row in others}
+    found = [row for row in every if not any(around in marked for around in _around(row["unit"], row["folder"]))]
     files = stored.flat_map(_FilesOf(((row["unit"], row["folder"]) for row in found), names))
     ages = files.aggregate(_FOLDERS.names, {"modified": ("max", "modified")}, _NEWEST_FILES).summary().to_pylist()
     times = {(row["unit"], row["folder"]): from_micros(row["modified"]) for row in ages}
@@ -88,12 +92,29 @@ class _MetadataFiles:
         yield from to_batches(found, self.schema)
 
 
+class _MarkedFolders:
+    """Stored files that are marks to the folders that they are about (S32)."""
+
+    schema = _FOLDERS
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keys = (row for batch in batches for row in to_texts(batch, "unit", "key"))
+        found = {(unit, folder) for unit, key in keys if (folder := marked_folder(key)) is not None}
+        yield from to_batches(sorted(found), self.schema)
+
+
+def _around(unit: str, key: str) -> Iterator[Folder]:
+    """The folders around a key, and the unit itself."""
+    return ((unit, folder) for folder in ("", *folders_of(key)))
+
+
 class _KeyAndTime(NamedTuple):
     """What is read of a stored file."""
 
     unit: str
     key: str
     modified: int
+    mark: str | None
 
 
 class _FilesOf:
@@ -113,13 +134,13 @@ class _FilesOf:
         for batch in batches:
             for file in to_tuples(batch, _KeyAndTime):
                 for table in self._around(file.unit, file.key):
-                    is_ours = self._others.fullmatch(file.key, len(table[1])) is None
+                    is_ours = file.mark is None and self._others.fullmatch(file.key, len(table[1])) is None
                     youngest[table] = max(file.modified if is_ours else UNKNOWN_TIME, youngest.get(table, 0))
         yield from to_batches(((*table, modified) for table, modified in youngest.items()), self.schema)
 
     def _around(self, unit: str, key: str) -> Iterator[Folder]:
         """The folders around a file."""
-        return (table for folder in ("", *folders_of(key)) if (table := (unit, folder)) in self._folders)
+        return (table for table in _around(unit, key) if table in self._folders)
 
 
 class Apart:

@@ -40,6 +40,7 @@ from nessie_gc_core.model.batches import (
 )
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, LocationRules
+from nessie_gc_core.model.marks import mark_of, marks_of
 from nessie_gc_core.model.relations import LISTED_FILES, LISTING_TASKS, STORED_FILES, UNKNOWN_TIME
 from nessie_gc_core.model.text import one_line
 
@@ -98,10 +99,10 @@ class ListFiles:
                         yield from self._stored(given_rows(found, LISTED_FILES), task)
                         METER.listed(found.num_rows)
                 if isinstance(lister, SupportsLeftAlone):
-                    left_alone = (unit, "", location, None, 0, 0, None, 0, False, None, None, 1)
+                    left_alone = (unit, "", location, None, 0, 0, None, 0, False, None, None, 1, None)
                     yield from to_batches(itertools.repeat(left_alone, lister.take_left_alone()), STORED_FILES)
         except Exception as error:  # noqa: BLE001 - a listing that breaks off must not look like an empty one
-            problem = (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error), 0)
+            problem = (unit, "", location, None, 0, 0, None, 0, False, None, one_line(error), 0, None)
             yield from to_batches([problem], STORED_FILES)
 
     def _stored(self, files: pa.RecordBatch, task: _Task) -> Iterator[pa.RecordBatch]:
@@ -144,6 +145,7 @@ def _stored_batch(files: pa.RecordBatch, task: _Task) -> pa.RecordBatch:
         "owner": constant(None, rows, pa.string()),
         "problem": constant(None, rows, pa.string()),
         "left_alone": constant(0, rows, pa.int64()),
+        "mark": marks_of(keys),
     }
     return in_schema(files, STORED_FILES, given)
 
@@ -201,8 +203,8 @@ def stored_row(unit: str, key: str, file: FileReference, owner: str | None) -> R
     size = file.size or 0
     modified = to_micros(file.modified)
     if owner is None:
-        return (unit, key, file.location, file.path, size, modified, None, 0, False, None, None, 0)
-    return (unit, key, file.location, None, 0, modified, file.path, size, True, owner, None, 0)
+        return (unit, key, file.location, file.path, size, modified, None, 0, False, None, None, 0, mark_of(key))
+    return (unit, key, file.location, None, 0, modified, file.path, size, True, owner, None, 0, None)
 
 
 def listing_tasks(

@@ -36,7 +36,7 @@ class SweepPlan:
     unknown: dict[str, str] = field(default_factory=dict)
     """Location or unit root to the reason why nothing can be said about it (S6)."""
     unread: dict[str, str] = field(default_factory=dict)
-    """Location or unit root to the content there that no installed plugin reads (S23)."""
+    """Location or unit root to what no installed plugin reads there (S23), or what is of another format (S32)."""
     unreadable: dict[str, str] = field(default_factory=dict)
     """Raw paths of files that could not be read, with the reasons; only those that the report names."""
     refused: dict[str, str] = field(default_factory=dict)

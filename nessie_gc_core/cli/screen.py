@@ -208,7 +208,7 @@ class _Page:
         self._reasons("unknown: nothing was deleted there; make it readable and run again", report.worst_unknown, "red")
         self._reasons("unreadable: files that decide what is live", report.unreadable.items(), "red")
         self._reasons(
-            "unread: no installed plugin reads these contents, so all their files stay",
+            "unread: contents that no installed plugin reads, or of other formats, so all files stay",
             report.unread.items(),
             "yellow",
         )

@@ -8,6 +8,7 @@ from nessie_gc_core.connectors.content_to_files import (
     SupportsManifests,
     SupportsSnapshotRemoval,
     SupportsTableMetadata,
+    SupportsVersionHints,
 )
 from nessie_gc_core.connectors.file_deleter import (
     FileDeleter,
@@ -103,6 +104,7 @@ __all__ = [
     "SupportsTags",
     "SupportsTraffic",
     "SupportsVersionDeletion",
+    "SupportsVersionHints",
     "SupportsVersionParts",
     "SupportsVersioning",
     "SupportsWorkBranches",

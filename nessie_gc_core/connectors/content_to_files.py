@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from types import MappingProxyType
@@ -83,6 +83,9 @@ class ContentToFiles(Connector):
         Report other places that the content writes to, and that others may use (for Iceberg ``write.data.path`` and the
         like), as the location of a ``shared`` file: they are swept only if the configuration allows them by name, and
         not in case of doubt. Files may come in any order, and more than once.
+
+        If the metadata says that a tool writes it from a table of another format, yield the metadata file once more
+        with the kind :data:`TRANSLATED`: nothing is deleted at its location then (S32).
 
         Raises:
             MissingFileError: the metadata file does not exist.
@@ -195,6 +198,33 @@ class SupportsManifests(Protocol):
 
         Raises:
             MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.expand`.
+        """
+
+
+@runtime_checkable
+class SupportsVersionHints(Protocol):
+    """A reader whose format has files that name the newest metadata of a table (for Iceberg ``version-hint.text``).
+
+    Readers without a catalog find the table by such a file, and so do writers, which write it anew with each commit. It
+    is read only where a listing shows one.
+    """
+
+    def hinted(self, path: str) -> Sequence[str]:
+        """Raw paths of the metadata files that a hint may name, and of those that may follow it; some may not exist.
+
+        Raises:
+            MissingFileError: the hint does not exist.
+            UnreadableFileError: it cannot be read, or its content is none that is known.
+        """
+
+    def is_apart(self, path: str, live: str) -> bool:
+        """Whether a metadata file has a state of a table that a live metadata file does not know as an earlier one.
+
+        It is later, or someone else wrote it while the live one went on, or it is of another table. Return true in case
+        of doubt.
+
+        Raises:
+            MissingFileError, UnreadableFileError: as for :meth:`ContentToFiles.files`.
         """
 
 

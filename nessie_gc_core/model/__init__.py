@@ -9,7 +9,15 @@ from nessie_gc_core.model.compaction import (
     Strategy,
 )
 from nessie_gc_core.model.credentials import CredentialPlace, CredentialUse, StorageCredential
-from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileKind, FileReference, ReachableFile, StoredNames
+from nessie_gc_core.model.files import (
+    TRANSLATED,
+    DeleteOutcome,
+    DeleteStatus,
+    FileKind,
+    FileReference,
+    ReachableFile,
+    StoredNames,
+)
 from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.live_sets import (
     FileDeletion,
@@ -50,6 +58,7 @@ __all__ = [
     "ICEBERG_TABLE",
     "ICEBERG_VIEW",
     "QUARANTINE_TAG",
+    "TRANSLATED",
     "UNKNOWN_CONTENT",
     "AgeLimit",
     "AllowedLocations",

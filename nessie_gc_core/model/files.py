@@ -33,6 +33,13 @@ class FileKind(StrEnum):
     """Anything else that the content needs."""
 
 
+TRANSLATED = "TRANSLATED"
+"""The kind of one more row for a metadata file that a tool writes from a table of another format (S32).
+
+That table needs the files at the content's location as well: nothing is deleted there.
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachableFile:
     """A file that a live content version needs."""

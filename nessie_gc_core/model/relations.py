@@ -140,12 +140,14 @@ STORED_FILES = pa.schema(
         pa.field("owner", pa.string()),
         pa.field("problem", pa.string()),
         pa.field("left_alone", pa.int64(), nullable=False),
+        pa.field("mark", pa.string()),
     ]
 )
 """Listed files, with a file and its sidecar still as two rows; ``owner`` is the key of the file whose sidecar a row is.
 
 A row with ``left_alone`` 1 (else 0) stands for a name that is not one of our files, such as a link to a folder. A row
-with a ``problem`` stands for a unit whose listing failed or cannot be trusted; its other columns are empty.
+with a ``problem`` stands for a unit whose listing failed or cannot be trusted; its other columns are empty. A ``mark``
+says what else uses the folder, by the name of this file (S32).
 """
 
 VERDICTS = pa.schema(

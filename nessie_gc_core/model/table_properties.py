@@ -14,6 +14,9 @@ DEFAULT_MANIFEST_TARGET_SIZE = 8 << 20
 WRITE_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 """Properties with places that writers use beside the location, or did so in older versions of Iceberg."""
 
+XTABLE = "XTABLE_METADATA"
+"""The property of metadata that Apache XTable writes from a table of another format; also in summaries of snapshots."""
+
 
 def write_paths(properties: Mapping[str, object]) -> Sequence[str]:
     """The raw places that a table's properties name for new files; the older ones that they named are not known."""
@@ -45,11 +48,13 @@ def product_of(location: str, properties: Mapping[str, object]) -> str | None:
 
     Sources: the user guide of Amazon S3 on tables in table buckets (warehouse locations ``s3://…--table-s3``); Delta's
     ``IcebergConverter`` (properties ``delta-version`` and ``delta-timestamp`` of metadata that UniForm writes);
-    ``TableProperties`` of Amoro.
+    ``TableProperties`` of Amoro; ``TableSyncMetadata`` of Apache XTable.
     """
     by_location = next((name for name, place in _LOCATIONS.items() if place.fullmatch(location)), None)
     if by_location is not None:
         return by_location
+    if XTABLE in properties:
+        return "Apache XTable"
     if "delta-version" in properties or "delta-timestamp" in properties:
         return "Databricks"
     switched_on = any(str(properties.get(name, "")).lower() == "true" for name in _AMORO_SWITCHES)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from nessie_gc_core.algorithms import subtract
 from nessie_gc_core.algorithms.count import StoredCounts
-from nessie_gc_core.algorithms.guard import SpareLocations, StoreAges, judge
+from nessie_gc_core.algorithms.guard import SpareLocations, StoreAges, judge, spare
 from nessie_gc_core.algorithms.listing import sidecar_owner, stored_row
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan, plan_units
@@ -21,8 +21,9 @@ from nessie_gc_core.model.batches import Row, to_batches
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.limits import AgeLimit
 from nessie_gc_core.model.locations import HADOOP_FILE_SYSTEMS, store_of
+from nessie_gc_core.model.marks import HINT_STAYS, VERSION_HINT
 from nessie_gc_core.model.options import ConnectorOptions
-from nessie_gc_core.model.relations import STORED_FILES
+from nessie_gc_core.model.relations import FILE_KEYS, STORED_FILES
 from nessie_gc_core.model.verdicts import GONE
 from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.by_table import by_table
@@ -30,6 +31,7 @@ from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
 from nessie_gc_core.services.file_deletions import forget_deletions
 from nessie_gc_core.services.left_out import leave_out, names_in, names_of, seen_homes
+from nessie_gc_core.services.marked import freeze_marked, freeze_marked_by_now
 from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
@@ -108,13 +110,15 @@ class _DeferredDeletion:
         check_outside(run.parameters.quarantine, plan)
         index = UnitIndex.of(plan)  # of all units, so that those that are taken out from here on spare their files
         freeze_unread_repositories(plan, run)
+        freeze_marked_by_now(plan, run.choice)
         if not run.parameters.tables.takes_all:
             names = names_of(run, names_in(versions))
             leave_out(plan, run, names, seen_homes(run, names))
         scope = replace(scope_over(plan, types, run), index=index)
-        spared = {**plan.left_out, **plan.unknown, **self._freeze_unusable(plan)}
+        unusable = self._freeze_unusable(plan)
         warn_of_versions(plan.units, run, run.parameters)
         verdicts = self._verdicts(scope)
+        spared = {**plan.left_out, **plan.unknown, **plan.unread, **unusable}
         scope.report_to(run)
         deletion = Deletion(run, scope, spared_units=spared, tables=lambda: named(self._by_table(plan, versions)))
         deletion.run(verdicts, DeferredRecords(run), stored_by_unit={})
@@ -156,10 +160,13 @@ class _DeferredDeletion:
         """All recorded deletions, with vetoes; a file and its checksum sidecar as one row."""
         run, refused = self._run, scope.plan.refused
         files = run.engine.dataset(to_batches(self._rows(scope.index), STORED_FILES), STORED_FILES)
-        with_sidecars = StoredCounts(files).with_sidecars  # refused units as well, which the plan does not have
-        candidates = subtract.unreferenced(files, lambda stored: stored, with_sidecars=with_sidecars)
+        counts = StoredCounts(files)  # refused units as well, which the plan does not have
+        freeze_marked(scope.plan, counts.marks)
+        candidates = subtract.unreferenced(files, lambda stored: stored, with_sidecars=counts.with_sidecars)
         ages = self._ages(scope.plan)
         verdicts = judge(candidates, ages, run.choice, look_again=ages is not None)
+        if any(VERSION_HINT in marks for marks in counts.marks.values()):
+            verdicts = spare(verdicts, files.where("mark", [VERSION_HINT]).select(FILE_KEYS), HINT_STAYS)
         return verdicts.flat_map(SpareLocations(refused)).checkpoint() if refused else verdicts
 
     def _ages(self, plan: SweepPlan) -> dict[str, StoreAges] | None:

@@ -30,6 +30,7 @@ from nessie_gc_core.services.dropped import dropped_contents
 from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.left_out import Names, leave_out, names_in, names_of
+from nessie_gc_core.services.marked import freeze_translated
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.quarantine.places import check_outside, leave_quarantines_alone
@@ -106,6 +107,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     plan = _plan(homes, shared, [each.location for each in gone], unread, run)
     check_outside(run.parameters.quarantine, plan)
     freeze_for_unread(plan, unread, version_files)
+    freeze_translated(plan, version_files)
     freeze_unread_repositories(plan, run, homes, shared)
     _keep_to_chosen(plan, run, (homes, shared), gone)
     if not run.parameters.tables.takes_all:

@@ -17,6 +17,7 @@ from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.looked_at import LookedAt
+from nessie_gc_core.services.marked import freeze_translated
 from nessie_gc_core.services.members import READ_ERRORS
 from nessie_gc_core.services.run import Member, SweepRun
 from nessie_gc_core.services.scope import Scope, qualified
@@ -124,6 +125,7 @@ class Recheck:
         if problems:
             plan.freeze_shared(problems.example())
         freeze_for_unread(plan, unread, newly.version_files)
+        freeze_translated(plan, newly.version_files)
         for unit in before - set(plan.roots):
             self.spared_units[unit] = plan.why(unit)
         files = with_owners(newly.expansion.reachable()).distinct(list(FILE_KEYS.names)).checkpoint()

@@ -112,7 +112,7 @@ class GcReport:
     unreadable: dict[str, str] = field(default_factory=dict)
     """Files that decide what is live and could not be read, each with the reason (S6)."""
     unread: dict[str, str] = field(default_factory=dict)
-    """Locations of contents that no installed plugin reads; they are live as a whole (S23)."""
+    """Locations of contents that no installed plugin reads, or that other formats use too; nothing goes (S23, S32)."""
     refused: dict[str, str] = field(default_factory=dict)
     """Locations that the configuration keeps from being swept, each with the reason (S13)."""
     left_out: dict[str, str] = field(default_factory=dict)

@@ -35,6 +35,7 @@ from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.forgotten import held_back
 from nessie_gc_core.services.looked_at import LookedAt
 from nessie_gc_core.services.lost_and_found import Missing, find_missing, keep_namesakes
+from nessie_gc_core.services.marked import freeze_marked
 from nessie_gc_core.services.needed import Located, Needed, find_needed, locate
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save_plan
@@ -45,6 +46,7 @@ from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.sweep_records import SweepRecords
 from nessie_gc_core.services.swept import Swept, tables_at
+from nessie_gc_core.services.version_hints import with_hints
 from nessie_gc_core.services.versioning import warn_of_versions
 from nessie_gc_core.services.watch import watched
 
@@ -289,11 +291,13 @@ class _Sweep:
         with report.phase("subtract"):
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
+            freeze_marked(plan, counts.marks)
+            reachable = with_hints(needed, looked_at.stored, counts.marks, run)
             missing = find_missing(looked_at, needed.expansion, plan, counts, run, by_lists=by_lists)
             stored = looked_at.stored.where("unit", sorted(plan.roots))
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
-            candidates = self._candidates(stored, needed.expansion.reachable(), counts.with_sidecars)
+            candidates = self._candidates(stored, reachable, counts.with_sidecars)
             verdicts = self._planned(judge(candidates, ages, run.choice, look_again=by_lists))
             return missing, keep_namesakes(verdicts, missing.names, run)
 

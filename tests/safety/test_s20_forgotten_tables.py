@@ -101,6 +101,20 @@ def test_s20_its_youngest_file_counts(forgotten: ForgottenLake) -> None:
     assert forgotten.collect_daily(13) == [True] * 11 + [False] * 2  # counted from the first that saw it
 
 
+@pytest.mark.parametrize(
+    "mark",
+    [
+        f"{PLACE}/_delta_log/00000000000000000000.json",
+        f"{PLACE}/inside/.hoodie/hoodie.properties",
+        f"{PLACE}/metadata/version-hint.text",
+        f"{WAREHOUSE}/db/_delta_log/00000000000000000000.json",
+    ],
+)
+def test_s32_what_another_format_uses_too_is_not_forgotten(forgotten: ForgottenLake, mark: str) -> None:
+    forgotten.lake.put(mark)
+    assert all(forgotten.collect_daily(15))
+
+
 def test_s20_a_file_without_a_time_keeps_its_table(forgotten: ForgottenLake) -> None:
     forgotten.lake.faults.unknown_modified.add(forgotten.lake.put(f"{PLACE}/data/unknown.parquet"))
     assert all(forgotten.collect_daily(15))

@@ -18,6 +18,7 @@ from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import from_micros, to_batches, to_rows
 from nessie_gc_core.model.limits import DeletionCaps
 from nessie_gc_core.model.locations import LocationRules
+from nessie_gc_core.model.marks import HINT_STAYS, VERSION_HINT, mark_of
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import EXPANDED_FILES, FILE_KEYS, PROBLEM
 from nessie_gc_core.model.verdicts import Outcome
@@ -236,7 +237,8 @@ class _Explaining:
         if outcome is None and stored is not None:
             if self.parameters.file_list and self._is_gone(stored):
                 return Standing.NOT_STORED, "the file list has it, but it no longer exists"
-            return Standing.LIVE, "live metadata may name it by another path"
+            is_hint = any(mark_of(key) == VERSION_HINT for _, key in file.keys)
+            return Standing.LIVE, HINT_STAYS if is_hint else "live metadata may name it by another path"
         if outcome is None:
             return (Standing.NOT_LISTED if self.parameters.file_list else Standing.NOT_STORED), None
         if outcome is Outcome.WOULD_DELETE and unit in self.looking.capped:

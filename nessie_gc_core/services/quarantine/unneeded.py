@@ -24,6 +24,7 @@ from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.lease import Lease
+from nessie_gc_core.services.marked import freeze_marked_by_now
 from nessie_gc_core.services.members import members, together
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 from nessie_gc_core.services.preconditions import check_age
@@ -100,14 +101,15 @@ class Unneeded:
             self._types[first.id] = stored_versions(run, run.numbers)[1]
         freeze_unread_repositories(plan, run)
         scope = scope_over(plan, self._types[first.id], run)
+        freeze_marked_by_now(plan, run.choice)
         recheck = Recheck(run, scope, {})
         newly = recheck.run_if_due()
         places = {_name(file): place_of(file, scope.index) for file in files}
-        left = frozenset(plan.roots)
+        left, left_alone = frozenset(plan.roots), {**plan.unread, **plan.unknown, **recheck.spared_units}
         reasons = {_name(file): f"its location {refused[file.location]}" for file in files if file.location in refused}
         for name, place in places.items():
             if place is None or place[0] not in left:
-                reason = _LEFT_ALONE if place is None else recheck.spared_units.get(place[0], _LEFT_ALONE)
+                reason = _LEFT_ALONE if place is None else left_alone.get(place[0], _LEFT_ALONE)
                 reasons.setdefault(name, reason)
         return set() if newly is None else set(_among(places, newly, run)), reasons
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import (
@@ -34,22 +34,18 @@ from nessie_gc_core.model import (
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.unpacking import metadata_limit
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
-from nessie_gc_iceberg_catalog.hive import list_hive_contents
-from nessie_gc_iceberg_catalog.listing import Listed, list_contents
+from nessie_gc_iceberg_catalog.listing import Listed
 from nessie_gc_iceberg_catalog.managers import Managers
 from nessie_gc_iceberg_catalog.names import identifier_of, parse_commit_id, reference_name
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 from nessie_gc_iceberg_catalog.retries import ReadRetries, Retries, until
-from nessie_gc_iceberg_catalog.sql import list_sql_contents
+from nessie_gc_iceberg_catalog.rows import TELL_METADATA, list_rows
 from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
 from nessie_gc_iceberg_catalog.tags import change_tags
-from nessie_gc_iceberg_catalog.unwritable import why_unwritable
+from nessie_gc_iceberg_catalog.unwritable import NOT_CALLED_A_TABLE, why_unwritable
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
-    from pyiceberg.catalog.dynamodb import DynamoDbCatalog
-    from pyiceberg.catalog.hive import HiveCatalog
-    from pyiceberg.catalog.sql import SqlCatalog
 
     from nessie_gc_iceberg_catalog.commits import TableCommits
     from nessie_gc_iceberg_catalog.expiry import SnapshotExpiry
@@ -61,8 +57,6 @@ log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _REMEMBERED_STATES = 500_000
 """How many states are remembered between ``references`` and ``commit_log``; more are loaded again."""
-_TELL_METADATA = ("sql", "dynamodb", "hive")
-"""Types of catalogs whose listing tells metadata locations."""
 _LISTINGS = 5
 """How often the catalog is listed while tables vanish from under it (a renamed table must not be missed)."""
 
@@ -88,6 +82,8 @@ class IcebergCatalogConnector(RepositoryConnector):
         self._opened: Catalog | None = None
         self._remembered: OrderedDict[str, ContentStates] = OrderedDict()
         self._remembered_states = 0
+        self._not_called_tables: set[str] = set()
+        """Names of rows that are not called tables and name the metadata of one; nobody can commit to it."""
 
     def identity(self) -> str:
         """The option ``identity``; else type, URI in one spelling, warehouse, and for SQL the catalog's name."""
@@ -112,6 +108,8 @@ class IcebergCatalogConnector(RepositoryConnector):
                     vanished.append(reference_name(listed.identifier))
                     continue
                 yielded.add(listed.identifier)
+                if not listed.is_table:
+                    self._not_called_tables.add(states.name)
                 self._remember(states)
                 yield Reference(name=states.name, kind=ReferenceKind.BRANCH, commit_id=states.head)
             if not vanished:
@@ -180,7 +178,9 @@ class IcebergCatalogConnector(RepositoryConnector):
             raise UnreadableFileError(source, one_line(error)) from error
         if text is not None:
             table = table_metadata(text, source, reference, self._selection)
-            yield replace(table, unwritable=why_unwritable(self._address.type, table, text))
+            mine = reference.name not in self._not_called_tables
+            why = why_unwritable(self._address.type, table, text) if mine else NOT_CALLED_A_TABLE
+            yield replace(table, unwritable=why)
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """The table as its catalog has it now."""
@@ -267,16 +267,7 @@ class IcebergCatalogConnector(RepositoryConnector):
         return self.options.selection(Managers.of(self._catalog.properties))
 
     def _list(self) -> Iterator[Listed]:
-        catalog, what = self._catalog, "listing the tables"
-        if self._address.type == "sql":
-            return iter(self._call(lambda: list_sql_contents(cast("SqlCatalog", catalog)), what))
-        if self._address.type == "dynamodb":
-            from nessie_gc_iceberg_catalog.dynamodb import list_dynamodb_contents  # botocore need not be there
-
-            return iter(self._call(lambda: list(list_dynamodb_contents(cast("DynamoDbCatalog", catalog))), what))
-        if self._address.type == "hive":
-            return list_hive_contents(cast("HiveCatalog", catalog), self._call)
-        return list_contents(catalog, self._call, nested=self.options.nested_namespaces)
+        return list_rows(self._catalog, self._address.type, self._call, nested=self.options.nested_namespaces)
 
     def _load_all(self, contents: Iterable[Listed]) -> Iterator[tuple[Listed, ContentStates | None]]:
         """Loads in order, a few ahead of the consumer."""
@@ -320,7 +311,7 @@ class IcebergCatalogConnector(RepositoryConnector):
 
     def _listed(self, identifier: tuple[str, ...], source: str) -> Listed:
         """As the catalog's own listing has it: only some tell the metadata location there."""
-        told = self._address.type in _TELL_METADATA
+        told = self._address.type in TELL_METADATA
         return Listed(identifier=identifier, metadata_location=source if told else None)
 
     def _remember(self, states: ContentStates) -> None:

@@ -11,6 +11,8 @@ LEFT_OUT = "ICEBERG_CONTENT_LEFT_OUT"
 """A table or view that the options ``include`` and ``exclude`` leave out."""
 UNREADABLE_TABLE = "ICEBERG_TABLE_UNREADABLE"
 """A table that the option ``unreadable_tables`` names, because it cannot be read."""
+OTHER_TABLE = "HIVE_TABLE"
+"""A table of the same metastore that is not Iceberg's, in the folder of one that is."""
 WHOLE_VIEW = "ICEBERG_VIEW_AS_A_WHOLE"
 """A view whose catalog does not tell its metadata location."""
 

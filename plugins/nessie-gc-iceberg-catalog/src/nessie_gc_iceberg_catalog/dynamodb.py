@@ -40,10 +40,14 @@ def list_dynamodb_contents(catalog: DynamoDbCatalog) -> Iterator[Listed]:
 
 
 def _listed(item: Mapping[str, Any]) -> Listed | None:
-    """A row as a table; ``None`` if it is a namespace, or a table of another format."""
+    """A row as a table, whatever it calls itself; ``None`` if it is a namespace, or names no metadata."""
     identifier = str(item["identifier"])
-    if identifier == _NAMESPACE or str(item.get("p.table_type", "")).lower() != "iceberg":
+    if identifier == _NAMESPACE:
         return None
-    if not item.get("p.metadata_location"):
+    is_table = str(item.get("p.table_type", "")).lower() == "iceberg"
+    if item.get("p.metadata_location"):
+        named = str(item["p.metadata_location"])
+        return Listed(identifier=tuple(identifier.split(".")), is_table=is_table, metadata_location=named)
+    if is_table:
         raise RepositoryError(f"{identifier} has no metadata location in the DynamoDB table; drop or repair it")
-    return Listed(identifier=tuple(identifier.split(".")), metadata_location=str(item["p.metadata_location"]))
+    return None

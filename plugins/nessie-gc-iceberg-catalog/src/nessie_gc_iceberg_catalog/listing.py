@@ -27,8 +27,13 @@ class Listed:
 
     identifier: tuple[str, ...]
     is_view: bool = False
+    """Whether the catalog calls it a view of Iceberg; whatever else it is, its metadata says."""
+    is_table: bool = True
+    """Whether the catalog calls it a table or view of Iceberg at all; a row of anything may name metadata."""
     metadata_location: str | None = None
     """Where the listing itself tells it."""
+    location: str | None = None
+    """Of a table that is not Iceberg's: where it is, in the folder of one that is, whose metadata is given."""
 
 
 def list_contents(catalog: Catalog, call: Caller, *, nested: bool) -> Iterator[Listed]:

@@ -23,7 +23,7 @@ from nessie_gc_core.errors import (
 from nessie_gc_core.model import ICEBERG_VIEW, UNKNOWN_CONTENT
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.unpacking import Limit, metadata_limit, unpacked_json
-from nessie_gc_iceberg_catalog.content_types import UNREADABLE_TABLE, WHOLE_VIEW
+from nessie_gc_iceberg_catalog.content_types import OTHER_TABLE, UNREADABLE_TABLE, WHOLE_VIEW
 from nessie_gc_iceberg_catalog.errors import is_of_store
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
@@ -32,6 +32,8 @@ from nessie_gc_iceberg_catalog.retries import ReadRetries
 from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import (
     ContentStates,
+    is_view,
+    other_states,
     parse_states,
     unknown_states,
     unreadable_states,
@@ -45,6 +47,7 @@ _WITHOUT_METADATA: Mapping[str, Callable[[str, str], ContentStates]] = {
     WHOLE_VIEW: whole_view_states,
     UNKNOWN_CONTENT: unknown_states,
     UNREADABLE_TABLE: unreadable_states,
+    OTHER_TABLE: other_states,
 }
 """Contents whose metadata is not read here: how a source begins, and what it means."""
 
@@ -75,8 +78,10 @@ class Loader:
             NessieGcError: it cannot be loaded, and nothing tells where its files are.
         """
         name = reference_name(listed.identifier)
+        if listed.location is not None:
+            return other_states(name, listed.location, listed.metadata_location)
         if listed.metadata_location is not None:
-            return self._from_location(name, listed.metadata_location, is_view=listed.is_view)
+            return self._from_location(name, listed.metadata_location, called_view=listed.is_view)
         try:
             states = self._load_view(listed, name) if listed.is_view else self._load_table(listed, name)
             if states is None and name in self._unreadable:  # some servers say so of a table whose metadata is gone
@@ -166,11 +171,13 @@ class Loader:
         except NoSuchViewError:
             return None
 
-    def _from_location(self, name: str, metadata_location: str, *, is_view: bool) -> ContentStates:
-        if is_view:
+    def _from_location(self, name: str, metadata_location: str, *, called_view: bool) -> ContentStates:
+        if called_view:
             return self._view_at(name, metadata_location)
         try:
             text = self._read(name, metadata_location)
+            if is_view(text):
+                return self._view_at(name, metadata_location)
             return parse_states(name, metadata_location, text, self._selection)
         except Exception as error:  # noqa: BLE001 - whatever a FileIO raises: this table is unreadable, no other is
             log.warning("table %s is frozen: its metadata cannot be read (%s)", name, one_line(error))

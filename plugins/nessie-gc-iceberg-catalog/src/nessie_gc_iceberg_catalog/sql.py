@@ -52,4 +52,6 @@ def _listed(namespace: str, name: str, metadata_location: str | None, iceberg_ty
     identifier = (*(namespace.split(".") if namespace else ()), name)
     if not metadata_location:
         raise RepositoryError(f"{'.'.join(identifier)} has no metadata location in table {_TABLE}; drop or repair it")
-    return Listed(identifier=identifier, is_view=iceberg_type == "VIEW", metadata_location=metadata_location)
+    type_ = (iceberg_type or "TABLE").upper()
+    is_table, is_view = type_ in ("TABLE", "VIEW"), type_ == "VIEW"
+    return Listed(identifier=identifier, is_view=is_view, is_table=is_table, metadata_location=metadata_location)

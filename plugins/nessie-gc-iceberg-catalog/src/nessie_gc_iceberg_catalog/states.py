@@ -23,7 +23,13 @@ from nessie_gc_core.model import (
 )
 from nessie_gc_core.model.table_properties import WRITE_PATHS
 from nessie_gc_core.model.times import from_millis
-from nessie_gc_iceberg_catalog.content_types import LEFT_OUT, METADATA_LOG_FILE, UNREADABLE_TABLE, WHOLE_VIEW
+from nessie_gc_iceberg_catalog.content_types import (
+    LEFT_OUT,
+    METADATA_LOG_FILE,
+    OTHER_TABLE,
+    UNREADABLE_TABLE,
+    WHOLE_VIEW,
+)
 from nessie_gc_iceberg_catalog.names import commit_id
 from nessie_gc_iceberg_catalog.selection import Selection
 
@@ -191,6 +197,15 @@ def table_metadata(
     return replace(table, manager=selection.manager(reference.name, table.location, table.properties))
 
 
+def is_view(text: bytes | str) -> bool:
+    """Whether a metadata file is that of a view, which is told by its own fields."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(fields, dict) and "view-uuid" in fields and "table-uuid" not in fields
+
+
 def view_states(name: str, metadata_location: str, left_out: Sequence[str] = ()) -> ContentStates:
     """A view whose metadata location is known; its reader finds the rest.
 
@@ -229,6 +244,14 @@ def whole_view_states(name: str, location: str) -> ContentStates:
 def unreadable_states(name: str, location: str) -> ContentStates:
     """A table that cannot be read, as the configuration says; its location is frozen."""
     return _unread(UNREADABLE_TABLE, name, location)
+
+
+def other_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:
+    """A table that is not Iceberg's, in the folder of one that is; the locations of both are frozen.
+
+    Its metadata location is that of the other one: whoever reads that knows all that is needed elsewhere.
+    """
+    return replace(_unread(OTHER_TABLE, name, location), metadata_location=metadata_location)
 
 
 def unknown_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:

@@ -15,6 +15,9 @@ WITHOUT_LOCKS = (
 )
 """Why a table in a Hive Metastore is left alone whose :func:`takes_locks` is false."""
 
+NOT_CALLED_A_TABLE = "its catalog does not call it a table (a materialized view?), so PyIceberg cannot commit to it"
+"""Why a table is left alone that only the row of something else names."""
+
 
 def takes_locks(properties: Mapping[str, str]) -> bool:
     """Whether those who change a table in a Hive Metastore lock it, as PyIceberg does."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from nessie_gc_core.connectors import ContentToFiles, CredentialSource
 from nessie_gc_core.errors import SafetyError, UnreadableFileError
 from nessie_gc_core.model.batches import reachable_files
-from nessie_gc_core.model.files import FileKind, ReachableFile
+from nessie_gc_core.model.files import TRANSLATED, FileKind, ReachableFile
 from nessie_gc_core.model.manifests import FileEntry, Manifest
 from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion
 from nessie_gc_core.model.table_metadata import TableMetadata
@@ -30,6 +30,7 @@ from nessie_gc_iceberg_files.options import ReaderOptions
 from nessie_gc_iceberg_files.partition_types import partition_types
 from nessie_gc_iceberg_files.staged import staged_snapshot_ids
 from nessie_gc_iceberg_files.traffic import taken
+from nessie_gc_iceberg_files.version_hints import is_apart, metadata_of_hint
 from nessie_gc_iceberg_files.writing import FileWriter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,6 +89,8 @@ class IcebergContentToFiles(ContentToFiles):
         file = metadata.file(path, FileKind.METADATA)
         yield file
         yield from (replace(file, location=place, shared=True) for place in metadata.write_paths())
+        if metadata.is_translated:
+            yield replace(file, kind=TRANSLATED)
         kept = self._named(metadata, version)
         if version.content_type == ICEBERG_TABLE and self._is_first(version):
             kept |= self._held(metadata)
@@ -230,6 +233,14 @@ class IcebergContentToFiles(ContentToFiles):
         current = metadata.current_snapshot_id()
         staged = set(staged_snapshot_ids(metadata)) if self._keep_staged else set()
         return frozenset(staged.union(metadata.held_snapshot_ids(), set() if current is None else {current}))
+
+    def hinted(self, path: str) -> list[str]:
+        """What a ``version-hint.text`` names, in all spellings of the name of a metadata file."""
+        return metadata_of_hint(path, self._reader.read(path))
+
+    def is_apart(self, path: str, live: str) -> bool:
+        """By the time of the last change, the metadata log, and the current snapshot."""
+        return is_apart(self._table(path), self._table(live))
 
     def named_places(self, version: ContentVersion) -> list[str] | None:
         """Whatever in the metadata file looks like an absolute path or location, of any format version."""

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile
-from nessie_gc_core.model.table_properties import gc_enabled, write_paths
+from nessie_gc_core.model.table_properties import XTABLE, gc_enabled, write_paths
 from nessie_gc_core.model.unpacking import Limit, read_json
 from nessie_gc_iceberg_files.announced import manifests_announced
 from nessie_gc_iceberg_files.options import METADATA_LIMIT
@@ -50,6 +50,13 @@ class Metadata:
     def may_be_collected(self) -> bool:
         """What the table property ``gc.enabled`` says."""
         return gc_enabled(self.properties)
+
+    @property
+    def is_translated(self) -> bool:
+        """Whether Apache XTable writes it from a table of another format, by its own word."""
+        current = self.current_snapshot_id()
+        summary = {} if current is None else self.summary(self.snapshots.get(current, {}))
+        return XTABLE in self.properties or XTABLE in summary
 
     @property
     def properties(self) -> Mapping[str, object]:

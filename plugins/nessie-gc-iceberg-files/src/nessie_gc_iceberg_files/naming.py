@@ -14,12 +14,12 @@ METADATA_SUFFIXES = (".metadata.json", ".metadata.json.gz", ".metadata.json.zstd
 """How the names of metadata files end."""
 TABLE_NAMES = StoredNames(
     metadata=rf"metadata/[0-9]{{5,}}-[^/]+({'|'.join(map(re.escape, METADATA_SUFFIXES))})",
-    of_others=r"(?:.*/)?(?:metadata/(?:version-hint\.text|v[0-9]+\.[^/]*)|_delta_log/.*|\.hoodie/.*)",
+    of_others=r"(?:.*/)?metadata/v[0-9]+\.[^/]*",
 )
 """What catalogs call metadata files below a table's base location (Iceberg's ``BaseMetastoreTableOperations``).
 
-A table that no catalog has lives by its path alone; ``v1.metadata.json`` and ``version-hint.text`` are its signs.
-Tables of Delta Lake and Hudi may have Iceberg's metadata beside their own.
+A table that no catalog has lives by its path alone; ``v1.metadata.json`` is its sign. The core knows another one,
+``version-hint.text``, and those of other formats.
 """
 _HABITS = (
     (re.compile(r"(?:^|/)snap-[^/]*\.avro"), FileKind.MANIFEST_LIST),

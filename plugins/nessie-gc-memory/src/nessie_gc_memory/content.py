@@ -92,6 +92,20 @@ class MemoryContentToFiles(ContentToFiles):
         except (ValueError, UnreadableFileError):
             return None
 
+    def hinted(self, path: str) -> Sequence[str]:
+        """A hint is the number of a metadata file beside it."""
+        text = self._data(path).decode(errors="replace").strip()
+        if not text.isdigit():
+            raise UnreadableFileError(path, f"{text!r} is not a number")
+        return [f"{path.rpartition('/')[0]}/{text}.metadata.json"]
+
+    def is_apart(self, path: str, live: str) -> bool:
+        """By the numbers in the names of the metadata files."""
+        for each in (path, live):
+            self._read(each, "metadata")
+        found, known = (int(each.rpartition("/")[2].removesuffix(".metadata.json")) for each in (path, live))
+        return found > known
+
     def may_be_root(self, path: str) -> bool:
         """Metadata files have one ending."""
         return path.endswith(".metadata.json")
