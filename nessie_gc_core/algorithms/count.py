@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.still_held import NOT_BEGUN
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.verdicts import Outcome
@@ -65,22 +66,23 @@ def name_outcomes(outcomes: Dataset, outcome: Outcome, most: int) -> Iterator[tu
         yield row["location"] + row["path"], row["reason"]
 
 
-def lacking_plugins(outcomes: Dataset, most: int) -> list[str]:
-    """Why files are spared whose workers lack a plugin of the driver (S26); each reason once."""
+def kept_by_workers(outcomes: Dataset, most: int) -> list[str]:
+    """Why workers spared files: they lack a plugin of the driver (S26), or the lease was over (S35); each once."""
     spared = outcomes.where("outcome", [Outcome.SPARED.value])
-    reasons = spared.flat_map(_LackingPlugins()).distinct(_REASONS.names).head(most)
+    reasons = spared.flat_map(_KeptByWorkers()).distinct(_REASONS.names).head(most)
     return [str(row["reason"]) for row in reasons.to_pylist()]
 
 
-class _LackingPlugins:
-    """The reasons of files that stay because a worker lacks a plugin of the driver (S26); one for many files."""
+class _KeptByWorkers:
+    """The reasons of files that stay because of the worker that was to delete them; one for many files."""
 
     schema = _REASONS
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reasons = (reason for batch in batches for (reason,) in to_rows(batch, "reason"))
-        lacking = {reason for reason in reasons if isinstance(reason, str) and reason.endswith(INSTALL_ON_WORKERS)}
-        yield from to_batches(((reason,) for reason in sorted(lacking)), self.schema)
+        texts = {reason for reason in reasons if isinstance(reason, str)}
+        said = {each for each in texts if each.endswith(INSTALL_ON_WORKERS) or each.startswith(NOT_BEGUN)}
+        yield from to_batches(((reason,) for reason in sorted(said)), self.schema)
 
 
 class StoredCounts:
