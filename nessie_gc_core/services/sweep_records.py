@@ -179,7 +179,7 @@ def _closed(steps: Sequence[SweepStep], verdicts: Dataset, run: SweepRun) -> lis
 
 
 def _gone_since(step: SweepStep, left: _Left) -> tuple[int, int]:
-    """Files and bytes that an unfinished step had announced and that are not there any more as they were.
+    """Files and bytes that an unfinished step had announced and that no longer exist as they were.
 
     Whether a file is spared or too young may have changed since, so those count on both sides; but files that were too
     young then are newer than all that was announced.
