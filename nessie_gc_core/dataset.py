@@ -216,6 +216,11 @@ class Engine(Closing):
     distributed: ClassVar[bool]
     """Whether functions run in other processes, where only executor-safe connectors work."""
 
+    @property
+    def on_one_machine(self) -> bool:
+        """Whether it is certain that functions run on this machine."""
+        return not self.distributed
+
     @abstractmethod
     def dataset(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Dataset:
         """A dataset of streamed batches, which are consumed once and immediately; there may be many."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.still_held import NOT_BEGUN
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import to_batches, to_rows
-from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.model.verdicts import Outcome, Verdict
 from nessie_gc_core.plugins.sets import INSTALL_ON_WORKERS
 
 FILES_AND_BYTES = {"files": ("count", "unit"), "bytes": ("sum", "size")}
@@ -37,7 +38,7 @@ _PLANNED = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("unit", "verdict")),
         pa.field("sidecar_only", pa.bool_()),
-        *(pa.field(name, pa.int64()) for name in ("files", "bytes")),
+        *(pa.field(name, pa.int64()) for name in ("files", "bytes", "newest")),
     ]
 )
 _REASONS = pa.schema([pa.field("reason", pa.string())])
@@ -45,14 +46,21 @@ _REASONS = pa.schema([pa.field("reason", pa.string())])
 
 def count_verdicts(verdicts: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
     """Files and bytes per unit and verdict (:data:`VERDICTS`); a sidecar whose file is gone does not count."""
+    return count_old_enough(verdicts)[0]
+
+
+def count_old_enough(verdicts: Dataset) -> tuple[dict[tuple[str, str], tuple[int, int]], int]:
+    """The same, and when the newest file that is not too young was modified (microseconds; 0: there is none)."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
-    rows = verdicts.aggregate(["unit", "verdict", "sidecar_only"], FILES_AND_BYTES, _PLANNED)
-    for row in rows.summary().to_pylist():
+    newest = 0
+    measures = {**FILES_AND_BYTES, "newest": ("max", "modified")}
+    for row in verdicts.aggregate(["unit", "verdict", "sidecar_only"], measures, _PLANNED).summary().to_pylist():
         files, bytes_ = found.get((row["unit"], row["verdict"]), (0, 0))
         if not row["sidecar_only"]:
             files, bytes_ = files + row["files"], bytes_ + row["bytes"]
         found[row["unit"], row["verdict"]] = (files, bytes_)
-    return found
+        newest = max(newest, 0 if row["verdict"] == Verdict.TOO_YOUNG.value else row["newest"])
+    return found, newest
 
 
 def count_outcomes(outcomes: Dataset) -> Iterator[dict[str, Any]]:
@@ -67,22 +75,23 @@ def name_outcomes(outcomes: Dataset, outcome: Outcome, most: int) -> Iterator[tu
         yield row["location"] + row["path"], row["reason"]
 
 
-def lacking_plugins(outcomes: Dataset, most: int) -> list[str]:
-    """Why files are spared whose workers lack a plugin of the driver (S26); each reason once."""
+def kept_by_workers(outcomes: Dataset, most: int) -> list[str]:
+    """Why workers spared files: they lack a plugin of the driver (S26), or the lease was over (S35); each once."""
     spared = outcomes.where("outcome", [Outcome.SPARED.value])
-    reasons = spared.flat_map(_LackingPlugins()).distinct(_REASONS.names).head(most)
+    reasons = spared.flat_map(_KeptByWorkers()).distinct(_REASONS.names).head(most)
     return [str(row["reason"]) for row in reasons.to_pylist()]
 
 
-class _LackingPlugins:
-    """The reasons of files that stay because a worker lacks a plugin of the driver (S26); one for many files."""
+class _KeptByWorkers:
+    """The reasons of files that stay because of the worker that was to delete them; one for many files."""
 
     schema = _REASONS
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         reasons = (reason for batch in batches for (reason,) in to_rows(batch, "reason"))
-        lacking = {reason for reason in reasons if isinstance(reason, str) and reason.endswith(INSTALL_ON_WORKERS)}
-        yield from to_batches(((reason,) for reason in sorted(lacking)), self.schema)
+        texts = {reason for reason in reasons if isinstance(reason, str)}
+        said = {each for each in texts if each.endswith(INSTALL_ON_WORKERS) or each.startswith(NOT_BEGUN)}
+        yield from to_batches(((reason,) for reason in sorted(said)), self.schema)
 
 
 class StoredCounts:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nessie_gc_core.algorithms.planned import as_files
+from nessie_gc_core.algorithms.still_held import Refusal, StillHeld, not_begun
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.dataset import Dataset, task_attempt
@@ -37,6 +38,7 @@ class DeleteFiles:
         choice: ConnectorChoice,
         mode: DeleteMode,
         spared_units: Mapping[str, str],
+        still_held: StillHeld,
         remove: Remove | None = None,
     ) -> None:
         """Takes the connectors' options, and what is done with files.
@@ -45,18 +47,20 @@ class DeleteFiles:
             choice: the connectors' options.
             mode: whether files are removed.
             spared_units: units that are spared as a whole, with the reason.
+            still_held: asked before every batch.
             remove: how files are removed (default: they are deleted).
         """
         self._choice = choice
         self._mode = mode
         self._spared_units = dict(spared_units)
+        self._still_held = still_held
         assert remove is not None or mode is not DeleteMode.QUARANTINE, "a quarantine never deletes"
         self._remove = remove if remove is not None else delete_batch
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Decides column by column; deletes in batches per location."""
         lacking = self._choice.lacking_plugin()
-        with OpenConnectors(self._choice) as connectors:
+        with OpenConnectors(self._choice) as connectors, self._still_held.opened() as refusal:
             waiting: dict[str, list[pa.RecordBatch]] = {}
             for batch in batches:
                 rows = in_schema(batch, VERDICTS)
@@ -65,12 +69,12 @@ class DeleteFiles:
                 yield from as_files(decided.filter(outcome.is_valid()), self.schema)
                 for location, doomed in _by_location(rows.filter(outcome.is_null())):
                     waiting.setdefault(location, []).append(doomed)
-                    yield from self._remove_full(connectors.deleter(location), location, waiting)
+                    yield from self._remove_full(connectors.deleter(location), location, waiting, refusal)
             for location, rest in waiting.items():
-                yield from _removed(self._remove, connectors.deleter(location), location, pa.concat_batches(rest))
+                yield from self._removed(connectors.deleter(location), location, pa.concat_batches(rest), refusal)
 
     def _remove_full(
-        self, deleter: FileDeleter, location: str, waiting: dict[str, list[pa.RecordBatch]]
+        self, deleter: FileDeleter, location: str, waiting: dict[str, list[pa.RecordBatch]], refusal: Refusal
     ) -> Iterator[pa.RecordBatch]:
         """Removes what fills batches of the deleter; the rest waits for more."""
         rows = sum(each.num_rows for each in waiting[location])
@@ -79,7 +83,16 @@ class DeleteFiles:
             doomed = pa.concat_batches(waiting.pop(location))
             if full < rows:
                 waiting[location] = [doomed.slice(full)]
-            yield from _removed(self._remove, deleter, location, doomed.slice(0, full))
+            yield from self._removed(deleter, location, doomed.slice(0, full), refusal)
+
+    def _removed(
+        self, deleter: FileDeleter, location: str, doomed: pa.RecordBatch, refusal: Refusal
+    ) -> Iterator[pa.RecordBatch]:
+        """Removes files batch by batch, as long as nothing is said against the next one."""
+        for start in range(0, doomed.num_rows, deleter.batch_size):
+            batch = doomed.slice(start, deleter.batch_size)
+            why = refusal()
+            yield from _removed(self._remove, deleter, location, batch) if why is None else _left(batch, why)
 
     def _kept(self, rows: pa.RecordBatch, lacking: str | None) -> tuple[pa.Array, pa.Array]:
         """The outcome of each row that stays, and why; null for rows to delete."""
@@ -142,6 +155,12 @@ def _removed(remove: Remove, deleter: FileDeleter, location: str, doomed: pa.Rec
         reasons = pa.array([reason or None for _, reason in said], pa.string())
         outcomes = pa.array([outcome.value for outcome, _ in said], pa.string())
         yield in_schema(files, OUTCOMES, {"outcome": outcomes, "reason": reasons})
+
+
+def _left(doomed: pa.RecordBatch, why: str) -> Iterator[pa.RecordBatch]:
+    """Files whose batch was not begun, and their sidecars (:data:`OUTCOMES`)."""
+    outcome, reason = (constant(str(said), doomed.num_rows, pa.string()) for said in not_begun(why))
+    yield from as_files(in_schema(doomed, _DECIDED, {"outcome": outcome, "reason": reason}), OUTCOMES)
 
 
 def dealt_out(verdicts: Dataset) -> Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from nessie_gc_core.algorithms.delete import delete_batch, said_once
 from nessie_gc_core.algorithms.guard import vetoed
 from nessie_gc_core.algorithms.hide import HiddenPath, hide, purged, shown, stays_in_bucket, stays_readable
 from nessie_gc_core.algorithms.look_again import looked_up
+from nessie_gc_core.algorithms.still_held import StillHeld, not_begun
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileDeleter, SupportsMoves
 from nessie_gc_core.dataset import task_attempt
@@ -42,6 +44,8 @@ STILL_THERE = "STILL_THERE"
 """What became of a file that was never moved: it is at its own path, and perhaps there is a copy of it."""
 VISIBLE = "VISIBLE"
 """What became of a hidden file that somebody else made visible, or of a tagged one that is not as it was recorded."""
+_AT_ONCE = 4000
+"""So many files in quarantine are a batch: four requests to S3."""
 LONGEST_KEY = 1000
 """Bytes of the longest key that is made; object stores take 1,024."""
 RELEASED = pa.schema([*HELD_FILES, pa.field("status", pa.string(), nullable=False), pa.field("reason", pa.string())])
@@ -197,19 +201,37 @@ class NotMoved:
                 yield from to_batches(said, self.schema)
 
 
-class Restore:
-    """Files in quarantine (:data:`HELD_FILES`) to where they were (:data:`RELEASED`)."""
+class _Releasing(ABC):
+    """Files in quarantine (:data:`HELD_FILES`) to what became of them (:data:`RELEASED`), batch by batch."""
 
     schema = RELEASED
 
-    def __init__(self, choice: ConnectorChoice) -> None:
+    def __init__(self, choice: ConnectorChoice, still_held: StillHeld) -> None:
         self._choice = choice
+        self._still_held = still_held
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Moves those of one place and one location together."""
-        with OpenConnectors(self._choice) as connectors:
+        """Asks before every batch."""
+        with OpenConnectors(self._choice) as connectors, self._still_held.opened() as refusal:
             for batch in batches:
-                yield from to_batches(self._rows(connectors, batch.to_pylist()), self.schema)
+                for start in range(0, batch.num_rows, _AT_ONCE):
+                    rows = batch.slice(start, _AT_ONCE).to_pylist()
+                    why = refusal()
+                    released = self._rows(connectors, rows) if why is None else _not_begun(rows, why)
+                    yield from to_batches(released, self.schema)
+
+    @abstractmethod
+    def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held]) -> Iterator[Row]:
+        """Releases one batch."""
+
+
+def _not_begun(rows: Sequence[_Held], why: str) -> Iterator[Row]:
+    outcome, reason = not_begun(why)
+    return (_released(row, outcome.value, reason) for row in rows)
+
+
+class Restore(_Releasing):
+    """Moves files in quarantine to where they were; those of one place and one location together."""
 
     def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held]) -> Iterator[Row]:
         by_place: dict[tuple[str, str], dict[str, _Held]] = {}
@@ -237,28 +259,18 @@ class Restore:
             yield from (_released(held[path], status.value, reason) for path, status, reason in said)
 
 
-class Purge:
-    """Files in quarantine (:data:`HELD_FILES`) to nothing (:data:`RELEASED`), but for those that a veto keeps."""
+class Purge(_Releasing):
+    """Deletes files in quarantine, but for those that a veto keeps; those of one place together."""
 
-    schema = RELEASED
-
-    def __init__(self, choice: ConnectorChoice) -> None:
-        self._choice = choice
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Deletes those of one place together."""
-        lacking = self._choice.lacking_plugin()
-        with OpenConnectors(self._choice) as connectors:
-            for batch in batches:
-                rows = batch.to_pylist()
-                kept = self._vetoed(rows) if lacking is None else dict.fromkeys(range(len(rows)), lacking)
-                yield from to_batches(self._rows(connectors, rows, kept), self.schema)
-
-    def _vetoed(self, rows: Sequence[_Held]) -> dict[int, str]:
+    def _kept(self, rows: Sequence[_Held]) -> dict[int, str]:
         """By their numbers the rows that a veto keeps; the vetoes know files by where they were."""
+        lacking = self._choice.lacking_plugin()
+        if lacking is not None:
+            return dict.fromkeys(range(len(rows)), lacking)
         return vetoed(self._choice.registry(), [_former(row) for row in rows])
 
-    def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held], kept: Mapping[int, str]) -> Iterator[Row]:
+    def _rows(self, connectors: OpenConnectors, rows: Sequence[_Held]) -> Iterator[Row]:
+        kept = self._kept(rows)
         by_place: dict[str, dict[str, tuple[_Held, bool]]] = {}
         hidden = list[_Held]()
         unmoved = still_there(rows, self._choice, connectors)

@@ -60,7 +60,8 @@ class FileDeleter(Connector):
         A file that does not exist is ALREADY_GONE if the store can tell, else DELETED (S3 cannot tell). A file that
         could not be deleted is FAILED with its reason in one line; it never stops the others, and its error is not
         raised. Nothing but these files is touched: no directories, not even empty ones, no markers (S22), and nothing
-        through a link to a folder (S24). Deleting twice does no harm (S15).
+        through a link to a folder, be it above the location or below it (S24): locations come without links, so one
+        that is there now was put there since. Deleting twice does no harm (S15).
         """
 
 
@@ -101,7 +102,7 @@ class SupportsMoves(Protocol):
         file is at the new path, the outcome is EXISTS, also if it cannot be told apart. The bytes stay the same; the
         time of the last modification may change. Folders above the new path are created where a store has folders. An
         error of one file is FAILED with its reason in one line; it never stops the others, and is not raised. Nothing
-        is moved out of or into a folder that is a link (S24).
+        is moved out of or into a folder that is a link, or is reached through one (S24).
         """
 
 

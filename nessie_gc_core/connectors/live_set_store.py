@@ -214,7 +214,10 @@ class LiveSetStore(Connector):
 
     @abstractmethod
     def lease(self, repository: str) -> LeaseHolder | None:
-        """Who holds the lease of a repository; ``None`` if there is none, or it expired."""
+        """Who holds the lease of a repository; ``None`` if there is none, or it expired.
+
+        Asked before every batch that is deleted, from several threads, and from executors if ``multi_process`` is true.
+        """
 
     @abstractmethod
     def release_lease(self, repository: str, owner: str) -> None:

@@ -143,6 +143,11 @@ class FileDeletion:
     """Last modification, UTC, by the store's clock; ``None`` if unknown."""
 
 
+NEWEST_ANNOUNCED = "newest_announced"
+"""A further entry of the outcomes of a step that is not done: not files, but when the newest file that it announced
+was modified, in microseconds since the epoch."""
+
+
 class SweepStepState(StrEnum):
     """A step is announced before its first deletion and closed after its last (S15)."""
 
@@ -167,7 +172,8 @@ class SweepStep:
     planned_bytes: int
     """Their size in bytes."""
     outcomes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """For each outcome its files and bytes; until the step is done only those that were to be spared."""
+    """For each outcome its files and bytes; until the step is done only those that were to be spared, and
+    :data:`NEWEST_ANNOUNCED`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

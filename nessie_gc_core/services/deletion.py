@@ -198,13 +198,16 @@ class Deletion:
         """Deletes one step: announces it, deletes, counts, and closes it."""
         run, spared, mode = self._run, self._recheck.spared_units, self._run.parameters.mode
         rows = step.of(self._rows)
+        run.lease.check()  # whoever lost it announces nothing either
         if mode.removes:
             records.announce(step, rows, spared, outcome_file)
             self._put_up_tombstones(step.of(self._roots))
         if self._holding is not None:
             self._holding.announce(rows, spared)
         run.lease.check()
-        outcomes = rows.flat_map(DeleteFiles(run.choice, mode, spared, self._remove)).checkpoint()
+        still_held = run.lease.still_held(run.engine)
+        outcomes = rows.flat_map(DeleteFiles(run.choice, mode, spared, still_held, self._remove)).checkpoint()
+        run.lease.check_held()  # else the records are somebody else's by now; a resumed sweep finds what is gone
         outcome_file.write(outcomes)
         if self._holding is not None:
             self._holding.remember(outcomes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nessie_gc_core.algorithms.count import count_outcomes, lacking_plugins, name_outcomes
+from nessie_gc_core.algorithms.count import count_outcomes, kept_by_workers, name_outcomes
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
@@ -40,5 +40,5 @@ def _add_names(outcomes: Dataset, report: GcReport) -> None:
             found = name_outcomes(outcomes, outcome, MAX_NAMES - len(names))
             names.extend(NamedFile(path, reason) for path, reason in found)
     if report.outcomes[Outcome.SPARED].files:
-        for reason in lacking_plugins(outcomes, MAX_NAMES):
+        for reason in kept_by_workers(outcomes, MAX_NAMES):
             report.warn(f"files that could be deleted stay: {reason}")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Self
 
+from nessie_gc_core.algorithms.count import count_old_enough
 from nessie_gc_core.algorithms.planned import PlanFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.live_sets import SweepStep, SweepStepState
+from nessie_gc_core.model.batches import to_micros
+from nessie_gc_core.model.live_sets import NEWEST_ANNOUNCED, SweepStep, SweepStepState
+from nessie_gc_core.model.relations import UNKNOWN_TIME
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.services.deletion import DEAD, OutcomeRecords
 from nessie_gc_core.services.file_deletions import record_deletions
@@ -18,9 +22,11 @@ from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
-from nessie_gc_core.services.steps import Judged, Step, judged, step_of
+from nessie_gc_core.services.steps import Step, judged, step_of
 
 _SPARED = Verdict.SPARED.value
+_CLOCKS_DIFFER = 60_000_000
+"""Microseconds by which a store's time of a file may be behind that of whoever listed the references."""
 
 
 class SweepRecords(OutcomeRecords):
@@ -59,7 +65,7 @@ class SweepRecords(OutcomeRecords):
         for step in unfinished:
             if step.unit not in swept:
                 report.warn(f"deletions by an earlier attempt in {step.unit} are unknown, and not counted")
-        closed = _closed(known, verdicts)
+        closed = _closed(known, verdicts, self._run)
         self._run.store.record_steps(self._run.live_set.id, closed)
         for step in (*closed, *(step for step in earlier if step.state is SweepStepState.DONE)):
             for outcome in (Outcome.DELETED, Outcome.QUARANTINED, Outcome.ALREADY_GONE):
@@ -67,13 +73,18 @@ class SweepRecords(OutcomeRecords):
 
     def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
         """Records each unit of the step, and names its files in the outcome file's plan."""
-        found = judged(rows)
+        found, newest = count_old_enough(rows)
         self._announced = {
             unit: counts for (unit, verdict), counts in found.items() if verdict == DEAD and unit not in spared
         }
         doing = self._run.parameters.mode.done.value
         kept = {
-            unit: {Outcome.SPARED.value: found.get((unit, _SPARED), (0, 0)), doing: (0, 0)} for unit in self._announced
+            unit: {
+                Outcome.SPARED.value: found.get((unit, _SPARED), (0, 0)),
+                doing: (0, 0),
+                NEWEST_ANNOUNCED: (newest, 0),
+            }
+            for unit in self._announced
         }
         self._record(step, SweepStepState.STARTED, kept)
         outcome_file.plan(rows.flat_map(PlanFiles(spared_units=spared)))
@@ -110,27 +121,70 @@ def _part(step: SweepStep) -> str:
     return step.part.partition(":")[2]
 
 
-def _closed(steps: Sequence[SweepStep], verdicts: Dataset) -> list[SweepStep]:
-    """Unfinished steps, closed: what they were about to delete and no longer exists was deleted by them."""
+class _Left(NamedTuple):
+    """What is stored of the units of some steps and nothing needs, whatever its verdict is now: files and bytes."""
+
+    as_announced: Mapping[str, tuple[int, int]]
+    """Of each unit what is as old as what was announced."""
+    written_since: Mapping[str, tuple[int, int]]
+    """Of each unit what was written after the references were listed; any of it may be at the path of such a file."""
+
+    @classmethod
+    def of(cls, steps: Sequence[SweepStep], part: str, verdicts: Dataset, listed: int) -> Self:
+        """Finds it.
+
+        Args:
+            steps: unfinished steps of one part.
+            part: their part.
+            verdicts: of everything that nothing needs (:data:`VERDICTS`).
+            listed: when the references were listed, in microseconds.
+        """
+        mine = step_of([step.unit for step in steps], part).of(verdicts)
+        newest = max(step.outcomes.get(NEWEST_ANNOUNCED, (listed, 0))[0] for step in steps)
+        since = f"modified > {max(newest, listed - _CLOCKS_DIFFER)} AND modified < {UNKNOWN_TIME}"
+        return cls(_by_unit(mine.matching(f"modified <= {newest}")), _by_unit(mine.matching(since)))
+
+
+def _by_unit(verdicts: Dataset) -> Mapping[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    for (unit, _), (files, bytes_) in judged(verdicts).items():
+        before = found.get(unit, (0, 0))
+        found[unit] = (before[0] + files, before[1] + bytes_)
+    return found
+
+
+def _closed(steps: Sequence[SweepStep], verdicts: Dataset, run: SweepRun) -> list[SweepStep]:
+    """Unfinished steps, closed: what they were about to delete and no longer exists was deleted by them.
+
+    A file that was written again is none of these, and cannot be told from one that is new: as many as there are of
+    both are not counted.
+    """
+    listed = to_micros(run.live_set.references_listed or run.live_set.created)
     closed = []
     for part, some in itertools.groupby(sorted(steps, key=_part), key=_part):
         together = list(some)
-        left = judged(step_of([step.unit for step in together], part).of(verdicts))
+        left = _Left.of(together, part, verdicts, listed)
         for step in together:
             gone = Outcome.QUARANTINED if Outcome.QUARANTINED.value in step.outcomes else Outcome.DELETED
-            outcomes = {gone.value: _gone_since(step, left)}
-            closed.append(replace(step, state=SweepStepState.DONE, outcomes=outcomes))
+            files, bytes_ = _gone_since(step, left)
+            doubtful, doubtful_bytes = left.written_since.get(step.unit, (0, 0))
+            if doubtful := min(doubtful, files):
+                run.report.warn(
+                    f"{plural(doubtful, 'file')} in {step.unit} may have been {gone} by an earlier attempt, or written "
+                    "again since; not counted"
+                )
+                files, bytes_ = files - doubtful, max(bytes_ - doubtful_bytes, 0) if files > doubtful else 0
+            closed.append(replace(step, state=SweepStepState.DONE, outcomes={gone.value: (files, bytes_)}))
     return closed
 
 
-def _gone_since(step: SweepStep, left: Judged) -> tuple[int, int]:
-    """Files and bytes that an unfinished step had announced and that no longer exist.
+def _gone_since(step: SweepStep, left: _Left) -> tuple[int, int]:
+    """Files and bytes that an unfinished step had announced and that no longer exist as they were.
 
-    Whether a file is spared may have changed since, so those count on both sides.
+    Whether a file is spared or too young may have changed since, so those count on both sides; but files that were too
+    young then are newer than all that was announced.
     """
     kept_files, kept_bytes = step.outcomes.get(Outcome.SPARED.value, (0, 0))
-    files, bytes_ = step.planned_files + kept_files, step.planned_bytes + kept_bytes
-    for verdict in (DEAD, _SPARED):
-        left_files, left_bytes = left.get((step.unit, verdict), (0, 0))
-        files, bytes_ = files - left_files, bytes_ - left_bytes
-    return max(files, 0), max(bytes_, 0)
+    left_files, left_bytes = left.as_announced.get(step.unit, (0, 0))
+    files = step.planned_files + kept_files - left_files
+    return max(files, 0), max(step.planned_bytes + kept_bytes - left_bytes, 0) if files > 0 else 0

@@ -14,6 +14,7 @@ from in_quarantine import DEAD, FIRST, Killed, held, purge, restore, there, with
 from nessie_gc_memory import MemoryFileDeleter, MemoryLake, TableState, put
 
 from nessie_gc_core.algorithms.hold import HELD_FILES, Hold, Purge, held_row
+from nessie_gc_core.algorithms.still_held import NEEDED_BY_NOBODY
 from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.files import FileReference
@@ -244,11 +245,15 @@ def test_s15_what_an_attempt_of_the_same_task_purged_is_purged(
     services.sweep(services.mark(), HIDE)
     rows = [dict(zip(HELD_FILES.names, held_row(file), strict=True)) for file in held(services)]
     batch = pa.RecordBatch.from_pylist(rows, schema=HELD_FILES)
-    for _ in Purge(services.choice)(iter([batch])):
+    for _ in Purge(services.choice, NEEDED_BY_NOBODY)(iter([batch])):
         pass
     attempt = task_attempt.set(1)
     try:
-        again = [row["status"] for each in Purge(services.choice)(iter([batch])) for row in each.to_pylist()]
+        again = [
+            row["status"]
+            for each in Purge(services.choice, NEEDED_BY_NOBODY)(iter([batch]))
+            for row in each.to_pylist()
+        ]
     finally:
         task_attempt.reset(attempt)
     assert [Outcome.DELETED.value] * 3 == again

@@ -18,6 +18,7 @@ from nessie_gc_memory import MemoryLake, put
 
 from nessie_gc_core import hookimpl
 from nessie_gc_core.algorithms.delete import DeleteFiles
+from nessie_gc_core.algorithms.still_held import NEEDED_BY_NOBODY
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.connectors import FileLister
 from nessie_gc_core.errors import PluginError
@@ -194,7 +195,7 @@ def test_s26_a_worker_that_lacks_a_plugin_deletes_nothing(lake: MemoryLake) -> N
         "sidecar_only": False,
     }
     row = tuple(values.get(field.name, 0 if str(field.type).startswith("int") else None) for field in VERDICTS)
-    (batch,) = DeleteFiles(choice, DeleteMode.DELETE, {})(to_batches([row], VERDICTS))
+    (batch,) = DeleteFiles(choice, DeleteMode.DELETE, {}, NEEDED_BY_NOBODY)(to_batches([row], VERDICTS))
     ((outcome, reason),) = [(row["outcome"], row["reason"]) for row in batch.to_pylist()]
     assert (Outcome.SPARED.value, True) == (outcome, "does not have the plugin 'hold'" in reason)
     assert path in lake.paths()

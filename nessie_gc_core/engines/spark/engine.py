@@ -79,6 +79,11 @@ class SparkEngine(Engine):
         """Where tasks add up their work; Spark Connect has no such thing."""
         self._parallelism = parallelism_of(self.session)
 
+    @property
+    def on_one_machine(self) -> bool:
+        """With a local master; where a Connect server has its executors, nobody can tell."""
+        return not is_connect(self.session) and str(self.session.conf.get("spark.master", "")).startswith("local")
+
     def from_frame(self, frame: object, schema: pa.Schema) -> Dataset:
         """A DataFrame of the same session, its columns as the schema has them."""
         if not hasattr(frame, "createOrReplaceTempView"):

@@ -6,6 +6,7 @@ import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import ClassVar
 
 import pyarrow as pa
@@ -14,12 +15,13 @@ from nessie_gc_core.algorithms.assets import ApprovedAssets
 from nessie_gc_core.algorithms.handled_assets import Purge, handled, not_met
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.errors import LeaseHeldError
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.assets import ASSETS, AssetType
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.verdicts import GONE, Outcome
 from nessie_gc_core.services.assets.agreed import enough, latest_rows, times_seen
-from nessie_gc_core.services.assets.directories import remove_directories
+from nessie_gc_core.services.assets.directories import ON_REQUEST, remove_directories
 from nessie_gc_core.services.assets.identify import check_repository, existing_table, open_cache
 from nessie_gc_core.services.assets.parameters import DeleteUnreferencedParameters, own_name
 from nessie_gc_core.services.assets.report import PurgeReport
@@ -27,9 +29,11 @@ from nessie_gc_core.services.assets.settings import Settings, parameters_of, tex
 from nessie_gc_core.services.assets.table import AssetTable
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
 from nessie_gc_core.services.gc import GcService
+from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.parameters import DeletionParameters, GcParameters
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.sweep import Directions
+from nessie_gc_core.services.swept import Swept
 
 log = logging.getLogger(__name__)
 
@@ -133,9 +137,22 @@ class _Purging:
         run.go_on()
         self._settle(rest, tried=False)
         if directories.count():
-            on_request, dry_run = given.remove_directories, given.dry_run
-            removed = remove_directories(run, directories, swept, self._purge, on_request=on_request, dry_run=dry_run)
-            self._settle(removed.checkpoint())
+            self._settle(self._remove(directories, swept).checkpoint())
+
+    def _remove(self, directories: Dataset, swept: Swept) -> Dataset:
+        """The outcome of directories (:data:`HANDLED_ASSETS`); nobody else collects while they are removed (S35)."""
+        run, given = self._run, self._parameters
+        removing = partial(remove_directories, run, directories, swept, self._purge)
+        if given.dry_run or not given.remove_directories:
+            return removing(None, refused=None if given.remove_directories else ON_REQUEST)
+        names = {swept.live_set.repository, *(each.repository for each in run.report.repositories)}
+        again = "run the command again"
+        leases = hold_lease(run.store, sorted(names), given.lease, elapsed=run.elapsed, go_on=run.go_on, then=again)
+        try:
+            with leases as lease:
+                return removing(lease, refused=None)
+        except LeaseHeldError as error:
+            return removing(None, refused=str(error))
 
     def _settle(self, found: Dataset, *, tried: bool = True) -> None:
         """Reports the outcome of some assets (:data:`HANDLED_ASSETS`), and takes the rows of those that are gone."""

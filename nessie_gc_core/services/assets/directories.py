@@ -15,6 +15,7 @@ from nessie_gc_core.model.assets import ASSETS, HANDLED_ASSETS, AssetReason, Ass
 from nessie_gc_core.model.batches import to_batches
 from nessie_gc_core.model.locations import LocationRules, folders_of, with_slash
 from nessie_gc_core.model.verdicts import Outcome
+from nessie_gc_core.services.lease import Lease
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.run import Run
 from nessie_gc_core.services.swept import Swept
@@ -96,7 +97,7 @@ def directory_assets(run: Run, directories: Iterable[Dropped], sighting: Sightin
 
 
 def remove_directories(
-    run: Run, approved: Dataset, swept: Swept, purge: Purge, *, on_request: bool, dry_run: bool
+    run: Run, approved: Dataset, swept: Swept, purge: Purge, lease: Lease | None, *, refused: str | None
 ) -> Dataset:
     """The outcome of directories that enough runs have seen (:data:`HANDLED_ASSETS`), which are removed on request.
 
@@ -105,8 +106,11 @@ def remove_directories(
         approved: their rows (:data:`ASSETS`).
         swept: what the run found: those that are the empty directory of a dropped table now.
         purge: the deletion.
-        on_request: whether anybody asked for it.
-        dry_run: whether nothing is removed.
+        lease: asked before each of them; ``None``: nothing is removed.
+        refused: why all of them stay; ``None``: they need not.
+
+    Raises:
+        SafetyError: the lease was lost.
     """
     rows = approved.summary().to_pylist()
     now = {with_slash(dropped.location) for dropped in empty_directories(run, swept)} if rows else set()
@@ -114,16 +118,16 @@ def remove_directories(
     handled = []
     with OpenConnectors(run.choice) as connectors:
         for row in rows:
-            stays = left_out.get(row["path"], NOT_EMPTY) if on_request else ON_REQUEST
+            stays = left_out.get(row["path"], NOT_EMPTY) if refused is None else refused
             became: tuple[Outcome, str | None] = (Outcome.SPARED, stays)
-            if on_request and row["path"] in now:
-                run.go_on()
-                became = (Outcome.WOULD_DELETE, None) if dry_run else _removed(connectors, row["path"])
+            if refused is None and row["path"] in now:
+                became = (Outcome.WOULD_DELETE, None) if lease is None else _removed(connectors, row["path"], lease)
             handled.append(_handled(row, *became, purge))
     return run.engine.dataset(to_batches(handled, HANDLED_ASSETS), HANDLED_ASSETS)
 
 
-def _removed(connectors: OpenConnectors, location: str) -> tuple[Outcome, str | None]:
+def _removed(connectors: OpenConnectors, location: str, lease: Lease) -> tuple[Outcome, str | None]:
+    lease.check()
     deleter = connectors.deleter(location)
     assert isinstance(deleter, SupportsEmptyDirectories)
     try:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from nessie_gc_core.algorithms.hold import STILL_THERE, VISIBLE, Purge
+from nessie_gc_core.algorithms.still_held import StillHeld
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags
@@ -69,9 +70,9 @@ class PurgeService(Release):
             return None
         return FilesByTable(rules=run.choice.rules(), dry_run=self.parameters.dry_run)
 
-    def function(self, run: Run) -> BatchFunction:
+    def function(self, run: Run, still_held: StillHeld) -> BatchFunction:
         """Deletes them."""
-        return Purge(run.choice)
+        return Purge(run.choice, still_held)
 
     def settle(self, file: HeldFile, status: str, reason: str | None, report: ReleaseReport) -> bool:
         """What is gone has no record any more; one that was gone before may be looked for in the wrong place."""

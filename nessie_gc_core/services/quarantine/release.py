@@ -12,6 +12,7 @@ from uuid import UUID
 
 from nessie_gc_core.algorithms.hold import HELD_FILES, RELEASED, NotMoved, held_row
 from nessie_gc_core.algorithms.read_ahead import in_pieces
+from nessie_gc_core.algorithms.still_held import StillHeld
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import Service, SupportsQuarantine, SupportsSharedClock
 from nessie_gc_core.dataset import BatchFunction, Dataset
@@ -19,7 +20,7 @@ from nessie_gc_core.model.batches import to_batches, to_texts
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine, bucket_of, bucket_of_tags
 from nessie_gc_core.model.table_patterns import TablePatterns
-from nessie_gc_core.services.lease import hold_lease
+from nessie_gc_core.services.lease import Lease, hold_lease
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.quarantine.by_table import FilesByTable
@@ -95,7 +96,7 @@ class Release(Service[Run]):
                     outcomes.begin(step, self.doing)
                     free = choose(step)
                     lease.check()
-                    self._step(free, store, run, report, outcomes)
+                    self._step(free, store, run, report, outcomes, lease)
         if self.parameters.chooses and not report.found_any:
             report.warnings.append("nothing in quarantine matches")
         return report
@@ -125,8 +126,8 @@ class Release(Service[Run]):
         return _nothing
 
     @abstractmethod
-    def function(self, run: Run) -> BatchFunction:
-        """What is done where the files are: :data:`HELD_FILES` to :data:`RELEASED`."""
+    def function(self, run: Run, still_held: StillHeld) -> BatchFunction:
+        """What is done where the files are, batch by batch: :data:`HELD_FILES` to :data:`RELEASED`."""
 
     @abstractmethod
     def settle(self, file: HeldFile, status: str, reason: str | None, report: ReleaseReport) -> bool:
@@ -162,12 +163,15 @@ class Release(Service[Run]):
         run: Run,
         report: ReleaseReport,
         outcomes: ReleasedFiles,
+        lease: Lease,
     ) -> None:
         unmoved = _unmoved(files, run)
         announced = [file if _key(file) in unmoved else replace(file, state=self.doing) for file in files]
         store.put_held_files(file for file in announced if file.state is self.doing)
         undo = self.before(files, store, run)
-        released = _rows(announced, run).flat_map(self.function(run)).checkpoint()
+        function = self.function(run, lease.still_held(run.engine))
+        released = _rows(announced, run).flat_map(function).checkpoint()
+        lease.check_held()  # else the records are somebody else's by now; they say what was being done
         by_key = {_key(file): file for file in files}
         names = [RELEASED.get_field_index(name) for name in ("place", "held_path", "status", "reason")]
         gone, staying = list[HeldFile](), list[HeldFile]()

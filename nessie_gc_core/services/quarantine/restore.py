@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from nessie_gc_core.algorithms.hold import STILL_THERE, Restore
+from nessie_gc_core.algorithms.still_held import StillHeld
 from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.errors import UnknownLocationError
@@ -56,9 +57,9 @@ class RestoreService(Release):
 
         return undo
 
-    def function(self, run: Run) -> BatchFunction:
+    def function(self, run: Run, still_held: StillHeld) -> BatchFunction:
         """Moves them back."""
-        return Restore(run.choice)
+        return Restore(run.choice, still_held)
 
     def settle(self, file: HeldFile, status: str, reason: str | None, report: ReleaseReport) -> bool:
         """The record of one that is nowhere stays: it may be looked for in the wrong place."""

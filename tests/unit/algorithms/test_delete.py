@@ -12,6 +12,7 @@ from lakes_by_hand import lake_at
 
 from nessie_gc_core.algorithms.delete import DeleteFiles, delete_batch
 from nessie_gc_core.algorithms.hold import Hold
+from nessie_gc_core.algorithms.still_held import NEEDED_BY_NOBODY
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import FileDeleter
 from nessie_gc_core.dataset import task_attempt
@@ -164,7 +165,7 @@ def test_every_file_of_a_batch_has_the_outcome_that_its_row_says(
         choice = ConnectorChoice(options={("file-deleter", "memory"): {"lake": lake.name}})
         hold = Hold(live_set_id=uuid4(), places={store_of(PLACES[0]): "memory://b/held/"})
         remove = hold.move if mode is DeleteMode.QUARANTINE else None
-        batches = DeleteFiles(choice, mode, spared, remove)(to_batches(rows, VERDICTS))
+        batches = DeleteFiles(choice, mode, spared, NEEDED_BY_NOBODY, remove)(to_batches(rows, VERDICTS))
         seen = [row for batch in batches for row in batch.to_pylist()]
     assert len(expected) == len(seen)
     assert expected == {(r["location"] + r["path"], r["sidecar"]): (r["outcome"], r["reason"]) for r in seen}

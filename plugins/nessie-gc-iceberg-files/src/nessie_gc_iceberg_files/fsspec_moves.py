@@ -34,15 +34,15 @@ class RenamingStore(FsspecStore):
         for start in range(0, len(moves), _TOGETHER):
             batch = moves[start : start + _TOGETHER]
             with asking(len(batch)), ThreadPoolExecutor(self._threads) as pool:
-                outcomes = [*pool.map(partial(self._move_one, prefix, to), batch)]
+                outcomes = [*pool.map(partial(self._move_one, prefix, to, passed=set()), batch)]
             yield from outcomes
 
-    def _move_one(self, prefix: str, to: str, move: FileMove) -> MoveOutcome:
+    def _move_one(self, prefix: str, to: str, move: FileMove, *, passed: set[str]) -> MoveOutcome:
         key, new_key = prefix + move.path, to + move.to_path
         try:
             old, new = self._paths.of(key), self._paths.of(new_key)
             folder, new_folder = key.rpartition("/")[0], new_key.rpartition("/")[0]
-            if not (self.is_reached(prefix, folder) and self.is_reached(to, new_folder)):
+            if not all(self.is_reached(*way, passed) for way in ((prefix, folder), (to, new_folder))):
                 return unmoved(move, "a parent directory is a link or not a directory")
             try:
                 status = self._renamed(old, new, new_folder)

@@ -295,9 +295,9 @@ class FsspecStore(Store):
             return None
 
     def is_reached(self, prefix: str, folder: str, passed: set[str] | None = None) -> bool:
-        """Whether no link is on the way (S24); ``passed`` has the directories that were asked about before."""
+        """Whether no link is on the way from the root (S24); ``passed`` has the directories asked about before."""
         above, passed = folder.removesuffix("/"), set() if passed is None else passed
-        while not self._is_bucket and above not in passed and len(above) + 1 >= len(prefix) and above:
+        while not self._is_bucket and above and above not in passed:
             if self._kind(self._paths.of(above)) not in ("directory", None):
                 return False
             passed.add(above)

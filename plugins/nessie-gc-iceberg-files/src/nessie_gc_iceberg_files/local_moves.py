@@ -54,7 +54,6 @@ def move_one(prefix: str, to: str, move: FileMove) -> MoveOutcome:
                 return _gone(to, move)
             if stat.S_ISDIR(status.st_mode):
                 return unmoved(move, "it is a directory")
-            Path(to).mkdir(parents=True, exist_ok=True)
             target = open_parent(to, move.to_path.rpartition("/")[0], stack, make=True)
             try:
                 return _renamed(move, source, target, status)

@@ -19,7 +19,7 @@ from nessie_gc_core.model.locations import folders_of
 from nessie_gc_core.model.mounts import Mounts
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome
 from nessie_gc_core.model.unpacking import Limit, TooMuchError
-from nessie_gc_iceberg_files.local_handles import FOLLOW_NOTHING, open_parent, reason_of
+from nessie_gc_iceberg_files.local_handles import open_parent, reason_of
 from nessie_gc_iceberg_files.local_moves import move_one
 from nessie_gc_iceberg_files.stores import Level, Store, StoredFile, failed
 from nessie_gc_iceberg_files.traffic import asked
@@ -35,8 +35,9 @@ class LocalStore(Store):
     """Files of this machine. Keys are absolute paths.
 
     Links: a directory that is a link is never entered, neither to list nor to delete, because its contents
-    belong to another location. A link to a file is a file (deleting it removes the link). A directory that is mounted
-    from a place that is visible elsewhere is not listed either: its files are listed there.
+    belong to another location; nor is a base that is reached through one. A link to a file is a file (deleting it
+    removes the link). A directory that is mounted from a place that is visible elsewhere is not listed either: its
+    files are listed there.
     """
 
     can_move = True
@@ -108,7 +109,8 @@ class LocalStore(Store):
         mounts = Mounts.read()
         try:
             _check_base(prefix)
-            os.close(os.open(prefix, FOLLOW_NOTHING))
+            with ExitStack() as stack:
+                open_parent(prefix, "", stack)
             for parent, children in by_parent.items():
                 if not any(mounts.is_elsewhere(prefix + folder) for folder in folders_of(f"{parent}/")):
                     yield from _found(prefix, parent, children)
@@ -155,12 +157,13 @@ class LocalStore(Store):
         """No link, no mount, and no name below it that is anything but a directory."""
         base = prefix.rstrip("/")
         try:
-            if not base or not stat.S_ISDIR(os.lstat(base).st_mode) or os.path.ismount(base):
+            if not base or os.path.ismount(base):
                 return False
-            for folder, directories, files in os.walk(base, onerror=_raise):
-                below = (Path(folder, name) for name in directories)
-                if files or any(path.is_symlink() or path.is_mount() for path in below):
-                    return False
+            with ExitStack() as stack:
+                top = open_parent(prefix, "", stack)
+                for _, directories, files, handle in os.fwalk(".", onerror=_raise, dir_fd=top):
+                    if files or not all(_is_own_directory(name, handle) for name in directories):
+                        return False
         except (OSError, ValueError):
             return False
         return True
@@ -170,11 +173,14 @@ class LocalStore(Store):
         base = prefix.rstrip("/")
         if not self.is_empty_directory(prefix):
             return False
+        above, _, top = base.rpartition("/")
         try:
-            for _, directories, _, handle in os.fwalk(base, topdown=False, onerror=_raise):
-                for name in directories:
-                    os.rmdir(name, dir_fd=handle)
-            Path(base).rmdir()
+            with ExitStack() as stack:
+                folder = open_parent(above, "", stack)
+                for _, directories, _, handle in os.fwalk(top, topdown=False, onerror=_raise, dir_fd=folder):
+                    for name in directories:
+                        os.rmdir(name, dir_fd=handle)
+                os.rmdir(top, dir_fd=folder)
         except (OSError, ValueError) as error:
             _LOG.info("%s stays: %s", base, reason_of(error))
             return False
@@ -242,9 +248,17 @@ def _raise(error: OSError) -> None:
     raise error
 
 
+def _is_own_directory(name: str, folder: int) -> bool:
+    """Whether a name is a directory, not a link to one, and on the same file system as the folder that has it."""
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return stat.S_ISDIR(status.st_mode) and status.st_dev == os.fstat(folder).st_dev
+
+
 def _check_base(directory: str) -> None:
-    if Path(directory.rstrip("/") or "/").is_symlink():
-        raise ListingError(f"{directory} is a symbolic link: use its target")
+    """Refuses a base that is reached through a link at any level: locations are listed without links."""
+    path = "/" + os.path.normpath(directory).lstrip("/")
+    if (real := os.path.realpath(path)) != path:
+        raise ListingError(f"{directory} is reached through a symbolic link: use its target {real}/")
 
 
 def _is_text(name: str) -> bool:

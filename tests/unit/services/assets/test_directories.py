@@ -138,3 +138,26 @@ def test_s15_a_run_that_has_to_end_removes_no_directory_and_drops_no_table(
         if "drop" in done:
             break
     assert ["remove_empty_directory", "drop"] == done
+
+
+def test_s35_directories_stay_while_another_process_collects(lake: DirectoryLake) -> None:
+    emptied(lake)
+    lake.identify()
+    run = lake.assets.run()
+    identity, seen = run.repository.identity(), list[str]()
+
+    def others_begin_after_the_sweep() -> None:
+        holder = run.store.lease(identity)
+        if holder is not None:
+            seen.append(holder.owner)
+        elif seen:
+            run.store.acquire_lease(identity, "others", host="elsewhere", process=1, duration=timedelta(hours=1))
+
+    lake.assets.lake.advance(timedelta(hours=1))
+    parameters = DeleteUnreferencedParameters(table=TABLE, seen_count=1, remove_directories=True)
+    report = DeleteUnreferencedService(parameters).run(replace(run, go_on=others_begin_after_the_sweep))
+    assert (1, 0) == tuple(report.outcomes[each].files for each in (Outcome.SPARED, Outcome.DELETED))
+    assert lake.directory.is_dir()
+    assert report.assets is not None
+    reasons = {row["reason"] for row in report.assets.summary().to_pylist()}
+    assert any("process 1 on elsewhere" in str(reason) for reason in reasons)
