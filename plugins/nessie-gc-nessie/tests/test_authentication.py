@@ -20,7 +20,8 @@ from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.testing.servers import NessieServer
 
 SECRETS = ("client-s3cret", "s3cret-token", "s3cret-password")
-ONE_PAGE = json_reply({"references": [], "hasMore": False})
+MAIN = {"type": "BRANCH", "name": "main", "hash": "aa" * 32}
+ONE_PAGE = json_reply({"references": [MAIN], "hasMore": False})
 
 
 class Clock:
