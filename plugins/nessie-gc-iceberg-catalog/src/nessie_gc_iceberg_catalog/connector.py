@@ -42,7 +42,7 @@ from nessie_gc_iceberg_catalog.retries import ReadRetries, Retries, until
 from nessie_gc_iceberg_catalog.sql import list_sql_contents
 from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
 from nessie_gc_iceberg_catalog.tags import change_tags
-from nessie_gc_iceberg_catalog.unwritable import why_unwritable
+from nessie_gc_iceberg_catalog.unwritable import why_unloadable, why_unwritable
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -172,14 +172,14 @@ class IcebergCatalogConnector(RepositoryConnector):
         source = parsed[0]
         try:
             what = f"reading {source} of {reference.name}"
-            text = self._call(lambda: self._loader.metadata(self._listed(identifier, source), source), what)
+            found = self._call(lambda: self._loader.metadata(self._listed(identifier, source), source), what)
         except (ServiceUnavailableError, UnreadableFileError):
             raise
         except NessieGcError as error:
             raise UnreadableFileError(source, one_line(error)) from error
-        if text is not None:
-            table = table_metadata(text, source, reference, self._selection)
-            yield replace(table, unwritable=why_unwritable(self._address.type, table))
+        if found is not None:
+            table = table_metadata(found, source, reference, self._selection)
+            yield replace(table, unwritable=why_unwritable(self._address.type, table) or why_unloadable(found))
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """The table as its catalog has it now."""

@@ -11,7 +11,14 @@ from nessie_gc_core.errors import ConfigurationError, RepositoryError
 from nessie_gc_iceberg_catalog.listing import Listed
 
 _NAMESPACE = "NAMESPACE"
-_COLUMNS = {"#i": "identifier", "#n": "namespace", "#t": "p.table_type", "#m": "p.metadata_location"}
+_PREVIOUS = "p.previous_metadata_location"
+_COLUMNS = {
+    "#i": "identifier",
+    "#n": "namespace",
+    "#t": "p.table_type",
+    "#m": "p.metadata_location",
+    "#p": _PREVIOUS,
+}
 
 
 class ExistingDynamoDbCatalog(DynamoDbCatalog):
@@ -41,9 +48,13 @@ def list_dynamodb_contents(catalog: DynamoDbCatalog) -> Iterator[Listed]:
 
 def _listed(item: Mapping[str, Any]) -> Listed | None:
     """A row as a table; ``None`` if it is a namespace, or a table of another format."""
-    identifier = str(item["identifier"])
+    identifier = str(item.get("identifier", ""))
+    if not identifier:
+        raise RepositoryError("the DynamoDB table has a row without an identifier; repair it")
     if identifier == _NAMESPACE or str(item.get("p.table_type", "")).lower() != "iceberg":
         return None
     if not item.get("p.metadata_location"):
-        raise RepositoryError(f"{identifier} has no metadata location in the DynamoDB table; drop or repair it")
+        problem = "it has no metadata location in the DynamoDB table; drop or repair it"
+        previous = item.get(_PREVIOUS) or None
+        return Listed(identifier=tuple(identifier.split(".")), problem=problem, previous_location=previous)
     return Listed(identifier=tuple(identifier.split(".")), metadata_location=str(item["p.metadata_location"]))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import RepositoryError
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 
 if TYPE_CHECKING:
+    from hive_metastore.ThriftHiveMetastore import Client
     from pyiceberg.catalog.hive import HiveCatalog
 
 _AT_ONCE = 1000
@@ -31,18 +32,33 @@ def _in(catalog: HiveCatalog, database: str) -> list[Listed]:
     with catalog._client as client:
         names = client.get_all_tables(db_name=database)
         for start in range(0, len(names), _AT_ONCE):
-            for table in client.get_table_objects_by_name(dbname=database, tbl_names=names[start : start + _AT_ONCE]):
+            asked = names[start : start + _AT_ONCE]
+            tables = client.get_table_objects_by_name(dbname=database, tbl_names=asked)
+            _check_all(client, database, set(asked) - {table.tableName for table in tables})
+            for table in tables:
                 parameters = table.parameters or {}
-                kind = parameters.get("table_type", "").lower()
+                kind = (parameters.get("table_type") or "").lower()
                 if kind in (_TABLE, _VIEW):
-                    where = parameters.get("metadata_location")
-                    found.append(_listed((database, table.tableName), where, is_view=kind == _VIEW))
+                    found.append(_listed((database, table.tableName), parameters, is_view=kind == _VIEW))
     return found
 
 
-def _listed(identifier: tuple[str, str], metadata_location: str | None, *, is_view: bool) -> Listed:
+def _check_all(client: Client, database: str, missing: set[str]) -> None:
+    """Makes sure that what the metastore listed and did not give is gone since."""
+    left_out = missing & set(client.get_all_tables(db_name=database)) if missing else set()
+    if left_out:
+        raise RepositoryError(
+            f"the metastore lists {len(left_out)} tables of database {database} that it does not give, such as "
+            f"{min(left_out)}; try again, and check its log"
+        )
+
+
+def _listed(identifier: tuple[str, str], parameters: Mapping[str, str], *, is_view: bool) -> Listed:
+    metadata_location = parameters.get("metadata_location")
     if not metadata_location:
-        raise RepositoryError(f"{'.'.join(identifier)} has no metadata_location in the metastore; drop or repair it")
+        previous = parameters.get("previous_metadata_location") or None
+        problem = "it has no metadata_location in the metastore; drop or repair it"
+        return Listed(identifier=identifier, problem=problem, previous_location=previous)
     return Listed(identifier=identifier, is_view=is_view, metadata_location=metadata_location)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 from nessie_gc_core.model import TableMetadata
 
@@ -36,3 +38,21 @@ def why_unwritable(catalog_type: str, table: TableMetadata) -> str | None:
     if table.format_version > SUPPORTED_TABLE_FORMAT_VERSION:
         return f"PyIceberg cannot write metadata of format version {table.format_version}"
     return WITHOUT_LOCKS if catalog_type == "hive" and not takes_locks(table.properties) else None
+
+
+def why_unloadable(metadata: bytes | str | Mapping[str, Any]) -> str | None:
+    """Why PyIceberg cannot load a table, as it does before each commit, whoever makes that; ``None``: it can.
+
+    Args:
+        metadata: that of the table, as JSON or what is in it.
+    """
+    from pydantic import ValidationError
+    from pyiceberg.exceptions import ValidationError as InvalidError
+    from pyiceberg.table.metadata import TableMetadataUtil
+
+    text = json.dumps(metadata) if isinstance(metadata, Mapping) else metadata
+    try:
+        TableMetadataUtil.parse_raw(text if isinstance(text, str) else text.decode())
+    except (ValidationError, InvalidError, ValueError, KeyError, TypeError) as error:
+        return f"PyIceberg cannot load it ({type(error).__name__}); expire its snapshots with Iceberg's own procedure"
+    return None

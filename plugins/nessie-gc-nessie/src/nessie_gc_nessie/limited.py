@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from requests import PreparedRequest, Response
-from requests.adapters import HTTPAdapter
+from requests import PreparedRequest, Response, Session
+from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPResponse, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
@@ -36,21 +36,22 @@ class _TlsPool(HTTPSConnectionPool):
     ConnectionCls = _TlsConnection
 
 
-class LimitedAdapter(HTTPAdapter):
-    """Reads each response as a whole, and not more of it than the limits allow."""
+def limit(session: Session, limits: ResponseLimits) -> None:
+    """Puts all responses of a session within limits, whatever adapters it has; may be called again."""
+    for prefix, adapter in list(session.adapters.items()):
+        if isinstance(adapter, HTTPAdapter):
+            session.mount(prefix, _LimitedAdapter(adapter, limits))
 
-    def __init__(self, limits: ResponseLimits) -> None:
-        self._limits = limits
+
+class _LimitedAdapter(BaseAdapter):
+    """Reads each response of another adapter as a whole, and not more of it than the limits allow."""
+
+    def __init__(self, inner: HTTPAdapter, limits: ResponseLimits) -> None:
         super().__init__()
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """With connections that a deadline can end."""
-        super().init_poolmanager(*args, **kwargs)
-        _watched(self.poolmanager)
-
-    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
-        """The same, for a proxy."""
-        return _watched(super().proxy_manager_for(*args, **kwargs))
+        self._inner, self._limits = inner, limits
+        _watched(inner.poolmanager)
+        made = inner.proxy_manager_for
+        inner.__dict__["proxy_manager_for"] = lambda *args, **kwargs: _watched(made(*args, **kwargs))
 
     def send(self, request: PreparedRequest, *args: Any, **kwargs: Any) -> Response:
         """The response with its whole content.
@@ -60,7 +61,7 @@ class LimitedAdapter(HTTPAdapter):
         """
         what = f"the response to {request.method} {_shown(request.url)}"
         with Deadline(what, self._limits):
-            response = super().send(request, *args, **{**kwargs, "stream": True})
+            response = self._inner.send(request, *args, **{**kwargs, "stream": True})
             try:
                 response._content = joined(response.iter_content(_AT_ONCE), what, self._limits)
             except BaseException:
@@ -68,8 +69,13 @@ class LimitedAdapter(HTTPAdapter):
                 raise
             return response
 
+    def close(self) -> None:
+        """Closes the connections."""
+        self._inner.close()
+
 
 def _watched(manager: PoolManager) -> PoolManager:
+    """The same, with connections that a deadline can end."""
     manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
     return manager
 

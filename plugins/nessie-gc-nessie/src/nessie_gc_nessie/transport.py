@@ -18,7 +18,7 @@ from urllib3.util.retry import Retry
 
 from nessie_gc_core.errors import ConfigurationError, LimitExceededError, ServiceUnavailableError
 from nessie_gc_core.model.responses import parsed_json
-from nessie_gc_nessie.limited import LimitedAdapter
+from nessie_gc_nessie.limited import limit
 from nessie_gc_nessie.options import NessieOptions
 
 log = logging.getLogger(__name__)
@@ -199,8 +199,7 @@ class Transport:
 
     def _new_session(self) -> requests.Session:
         session = requests.Session()
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, LimitedAdapter(self._limits))
+        limit(session, self._limits)
         return session
 
 
