@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.urls import TWO_READINGS, comparable, split_credentials
+from nessie_gc_core.model.urls import TWO_READINGS, check_endpoints, comparable, passwords_in, split_credentials
 from nessie_gc_iceberg_catalog.errors import Redactor
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 
@@ -51,6 +51,7 @@ class CatalogAddress:
         self._configured = options.identity
         self._vended = options.vended_credentials
         self._limits = options.limits()
+        check_endpoints(self.properties)
         self._user_infos = list(self._checked_credentials())
         self.redact = Redactor(self._secrets())
         self.type = self._type()
@@ -172,7 +173,8 @@ class CatalogAddress:
         passwords = [form for password in raw if password for form in (password, unquote(password))]
         hidden = [value for key, value in self.properties.items() if _SECRET_KEY.search(key)]
         parts = [part for value in hidden if ":" in value for part in value.split(":")[1:]]
-        return [*hidden, *parts, *passwords]
+        in_urls = [secret for value in self.properties.values() if "@" in value for secret in passwords_in(value)]
+        return [*hidden, *parts, *passwords, *in_urls]
 
 
 def _addresses(uri: str) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.model.options import secret_mapping
+from nessie_gc_core.model.urls import check_endpoints
 
 
 @options
@@ -16,6 +17,9 @@ class StorageOptions(ConnectorOptions):
         help="Iceberg FileIO properties, such as s3.endpoint, gcs.oauth2.token, adls.account-key, py-io-impl; also "
         "fsspec.<scheme>, hdfs.conf-dir, and s3.client, gcs.client and adls.client (native or fsspec)"
     )
+
+    def __post_init__(self) -> None:
+        check_endpoints(self.properties)
 
 
 @options
