@@ -154,7 +154,9 @@ def test_s18_a_view_that_pyiceberg_cannot_load_is_frozen_where_it_is(
 
 def test_s18_its_credentials_are_given_all_the_same(lake: Lake, server: RestServer) -> None:
     table = lake.table("sales.odd")
-    server.more = {"storage-credentials": [{"prefix": "s3://", "config": {"s3.access-key-id": "k", "s3.secret-access-key": "s"}}]}
+    server.more = {
+        "storage-credentials": [{"prefix": "s3://", "config": {"s3.access-key-id": "k", "s3.secret-access-key": "s"}}]
+    }
     change(server, "odd", format_4)
     options: dict[str, OptionValue] = {"uri": server.uri, "vended_credentials": "collect"}
     with IcebergCatalogConnector.from_options(options) as connector:

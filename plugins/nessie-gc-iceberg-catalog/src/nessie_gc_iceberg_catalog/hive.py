@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nessie_gc_core.errors import RepositoryError
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 
 if TYPE_CHECKING:
-    from hive_metastore.ThriftHiveMetastore import Client
     from pyiceberg.catalog.hive import HiveCatalog
 
 _AT_ONCE = 1000
@@ -43,7 +42,7 @@ def _in(catalog: HiveCatalog, database: str) -> list[Listed]:
     return found
 
 
-def _check_all(client: Client, database: str, missing: set[str]) -> None:
+def _check_all(client: Any, database: str, missing: set[str]) -> None:
     """Makes sure that what the metastore listed and did not give is gone since."""
     left_out = missing & set(client.get_all_tables(db_name=database)) if missing else set()
     if left_out:

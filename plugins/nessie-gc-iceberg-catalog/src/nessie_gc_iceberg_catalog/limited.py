@@ -17,13 +17,13 @@ _AT_ONCE = 64 * 1024
 
 
 class _Connection(HTTPConnection):
-    def getresponse(self) -> HTTPResponse:
+    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as in urllib3
         watch(self.sock)
         return super().getresponse()
 
 
 class _TlsConnection(HTTPSConnection):
-    def getresponse(self) -> HTTPResponse:
+    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as in urllib3
         watch(self.sock)
         return super().getresponse()
 

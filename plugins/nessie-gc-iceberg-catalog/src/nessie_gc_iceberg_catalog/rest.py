@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic import ValidationError
 from pyiceberg.catalog.rest import (
-    _RETRY_ARGS,
     PAGE_SIZE,
     SNAPSHOT_LOADING_MODE,
     Capability,
@@ -24,11 +23,16 @@ from pyiceberg.catalog.rest import (
 from pyiceberg.catalog.rest.auth import AuthManager
 from pyiceberg.catalog.rest.response import _handle_non_200_response
 from pyiceberg.catalog.rest.scan_planning import StorageCredential
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NoSuchViewError
+from pyiceberg.exceptions import (
+    AuthorizationExpiredError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NoSuchViewError,
+    UnauthorizedError,
+)
 from pyiceberg.io import FileIO
 from pyiceberg.typedef import Identifier
 from requests import HTTPError, Session
-from tenacity import retry
 
 from nessie_gc_core.errors import RepositoryError
 from nessie_gc_core.model.responses import PageCount, ResponseLimits, parsed_json
@@ -146,8 +150,15 @@ class LimitedRestCatalog(RestCatalog):
             count.follow(token, len(found))
             asked["pageToken"] = token
 
-    @retry(**_RETRY_ARGS)  # asks for a new token
     def _answer(self, url: str, params: Mapping[str, str], missing: type[Exception]) -> Mapping[str, Any]:
+        """A JSON object; a token that has run out is fetched anew once, as PyIceberg does."""
+        try:
+            return self._asked(url, params, missing)
+        except (AuthorizationExpiredError, UnauthorizedError):
+            self._refresh_token()
+            return self._asked(url, params, missing)
+
+    def _asked(self, url: str, params: Mapping[str, str], missing: type[Exception]) -> Mapping[str, Any]:
         response = self._session.get(url, params=params)
         try:
             response.raise_for_status()

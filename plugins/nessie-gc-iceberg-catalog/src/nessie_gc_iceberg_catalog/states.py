@@ -119,7 +119,7 @@ def parse_states(
         RepositoryError: it is not the metadata of an Iceberg table.
     """
     try:
-        fields = metadata if isinstance(metadata, Mapping) else parsed_json(metadata)
+        fields: Any = metadata if isinstance(metadata, Mapping) else parsed_json(metadata)
         return _states(name, metadata_location, fields, selection)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise RepositoryError(

@@ -116,17 +116,17 @@ class NessieConnector(RepositoryConnector):
         """The history of the reference's commit in growing pages; a gap or an early end is a RepositoryError."""
         if reference.commit_id is None:
             return
-        expected: str | None = _checked_commit_id(reference).lower()
-        if self._client.is_no_commit(expected):
+        head = _checked_commit_id(reference).lower()
+        if self._client.is_no_commit(head):
             return
-        path, is_head = f"trees/@{expected}/history", True
+        expected: str | None = head
+        path, is_head = f"trees/@{head}/history", True
         pages = self._client.pages(path, {"fetch": "ALL"}, items="logEntries", sizes=self._history_page_size)
         with closing(pages):
             for found in chain.from_iterable(pages):
                 entry = log_entry_of(found, self._client.is_no_commit)
                 # only the reference's own commit may be shortened
-                is_next = expected is not None and entry.commit_id.startswith(expected) if is_head else False
-                if not (is_next or entry.commit_id == expected):
+                if not (entry.commit_id.startswith(head) if is_head else entry.commit_id == expected):
                     raise self._gap(reference, expected or "the end", f"commit {entry.commit_id}")
                 if entry.parent_id == entry.commit_id:
                     raise self._gap(reference, "a parent", f"commit {entry.commit_id}, which is its own")
