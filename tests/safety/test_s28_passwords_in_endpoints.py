@@ -10,6 +10,7 @@ from nessie_gc_iceberg_files import IcebergContentToFiles, IcebergFileDeleter, I
 
 from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.model.text import one_line, without_passwords
 
 SECRET = "qzxsecret"
@@ -78,7 +79,12 @@ def test_s28_the_password_of_a_proxy_is_not_in_the_problem_of_a_listing(closed_p
 @pytest.mark.parametrize("url", ["http://me:{}@127.0.0.1:{}/x", "me:{}@127.0.0.1:{}"])
 def test_s28_the_password_of_any_url_of_a_catalog_is_not_in_its_errors(name: str, url: str, closed_port: int) -> None:
     properties = {name: url.format(SECRET, closed_port), "credential": "a:b"}
-    options = {"uri": f"http://127.0.0.1:{closed_port}", "type": "rest", "retries": 0, "properties": properties}
+    options: dict[str, OptionValue] = {
+        "uri": f"http://127.0.0.1:{closed_port}",
+        "type": "rest",
+        "retries": 0,
+        "properties": properties,
+    }
     with IcebergCatalogConnector.from_options(options) as connector, pytest.raises(NessieGcError) as caught:
         list(connector.references())
     assert SECRET not in str(caught.value)

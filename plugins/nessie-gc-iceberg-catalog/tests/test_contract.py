@@ -198,9 +198,7 @@ class TestRestCatalog(PlainCatalogContract):
             (orders, {"metadata": {"location": "s3://b/t"}}),
             (orders, {"metadata-location": "s3://b/t/metadata/1.json", "metadata": None}),
         ]
-        return [
-            answering(lambda path, way=way: (200, way[1]) if urlsplit(path).path == way[0] else None) for way in ways
-        ]  # type: ignore[misc]
+        return [answering(partial(instead, *way)) for way in ways]
 
     @pytest.fixture
     def break_table(self, server: RestServer) -> Sequence[Callable[[], str]]:
@@ -220,6 +218,10 @@ class Spoiled(RestServer):
 
     def answer(self, raw: str) -> tuple[int, dict[str, object]]:
         return self.spoil(raw) or super().answer(raw)
+
+
+def instead(path: str, body: dict[str, object], raw: str) -> tuple[int, dict[str, object]] | None:
+    return (200, body) if urlsplit(raw).path == path else None
 
 
 def error(status: int, path: str) -> tuple[int, dict[str, object]]:

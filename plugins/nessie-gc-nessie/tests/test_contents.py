@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -14,8 +15,8 @@ TIME = datetime(2026, 1, 2, tzinfo=UTC)
 HASH, PARENT, OTHER = ("aa" * 32, "bb" * 32, "cc" * 32)
 
 
-def entry(answer: dict[str, object]) -> LogEntry:
-    return log_entry_of(answer, NO_COMMIT.__eq__)
+def entry(answer: Mapping[str, object]) -> LogEntry:
+    return log_entry_of(answer, lambda commit_id: commit_id == NO_COMMIT)
 
 
 def parsed(content: dict[str, object]) -> ContentVersion | None:
@@ -116,7 +117,10 @@ META = {"hash": HASH, "commitTime": "2026-01-02T03:04:05Z"}
 
 
 def test_the_parent_is_found_in_either_place() -> None:
-    both = {"commitMeta": {**META, "parentCommitHashes": [PARENT, OTHER]}, "parentCommitHash": PARENT}
+    both: dict[str, object] = {
+        "commitMeta": {**META, "parentCommitHashes": [PARENT, OTHER]},
+        "parentCommitHash": PARENT,
+    }
 
     assert PARENT == entry({"commitMeta": both["commitMeta"]}).parent_id
     assert PARENT == entry({"commitMeta": META, "parentCommitHash": PARENT}).parent_id

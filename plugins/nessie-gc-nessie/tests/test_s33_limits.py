@@ -14,6 +14,7 @@ from loopback import Asked, LoopbackServer, Reply, json_reply
 from nessie_gc_nessie import NessieConnector
 
 from nessie_gc_core.errors import CommitUnknownError, ConfigurationError, LimitExceededError
+from nessie_gc_core.model.options import OptionValue
 from nessie_gc_core.model.repository import Reference, ReferenceKind
 
 MAIN = {"type": "BRANCH", "name": "main", "hash": "aa" * 32}
@@ -127,7 +128,7 @@ def test_s33_a_token_endpoint_that_answers_with_a_bomb_is_given_up() -> None:
         return Reply(body=gzip.compress(b" " * 4 * MEGABYTE), headers={"Content-Encoding": "gzip"})
 
     with LoopbackServer(answer) as server:
-        options = {
+        options: dict[str, OptionValue] = {
             "authentication": "oauth2",
             "oauth2_token_endpoint": f"{server.origin}/token",
             "oauth2_client_id": "a",
