@@ -113,7 +113,7 @@ class Loader:
         return parse_states(name, source, self._read(name, source, partial(_read_if_there, io, name)), self._selection)
 
     def metadata(self, listed: Listed, source: str) -> bytes | Mapping[str, Any] | None:
-        """A table's metadata, as JSON or what is in it; ``None`` if the table has another one now, or it is no table.
+        """A table's metadata, as JSON or what is in it; ``None`` if the table has another one now, or is none.
 
         Raises:
             UnreadableFileError: its store does not give it, or did not give it when the table was listed; whatever

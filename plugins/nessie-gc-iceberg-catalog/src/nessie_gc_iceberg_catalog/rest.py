@@ -1,7 +1,7 @@
 """REST catalogs: what they answer as JSON, within limits (S33), and nothing of it taken on trust (S34).
 
 PyIceberg turns an answer into its own model of a table, which fails for every table that it does not know all about,
-such as one of a newer format version. Where the table is, stands in the answer all the same.
+such as one of a newer format version. Where the table is, the answer says all the same.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class LoadedContent:
     """Empty if the catalog does not tell it."""
     config: Mapping[str, Any]
     given: Sequence[object] = ()
-    """The credentials for its storage, as they stand in the answer."""
+    """The credentials for its storage, as the answer has them."""
 
     @property
     def location(self) -> str | None:
