@@ -43,6 +43,10 @@ class RepositoryError(NessieGcError):
     """Stop: the repository sent an invalid response."""
 
 
+class LimitExceededError(RepositoryError):
+    """Check the server, or raise the limit that is named: a response is larger, slower or longer than that."""
+
+
 class ReferenceNotFoundError(RepositoryError, LookupError):
     """The named reference or commit does not exist in the repository, or no longer exists."""
 

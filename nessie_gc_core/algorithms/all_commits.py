@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
-from nessie_gc_core.algorithms.walk import commit_key
+from nessie_gc_core.algorithms.suspicion import checked_log, checked_references, commit_key
 from nessie_gc_core.connectors import RepositoryConnector
 from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.closing import closed
 from nessie_gc_core.model.repository import LogEntry, Reference
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ class AllCommits:
         Raises:
             NessieGcError: the references cannot be listed.
         """
-        references = list(self.repository.references())
+        references = list(checked_references(self.repository))
 
         def walk(job: tuple[int, Reference]) -> Iterator[list[T]]:
             number, reference = job
@@ -57,12 +58,11 @@ class AllCommits:
                 yield from piece
 
     def _new_commits(self, reference: Reference) -> Iterator[LogEntry]:
-        if reference.commit_id is None:
-            return
-        for entry in self.repository.commit_log(reference):
-            if not self._is_new(entry.commit_id):
-                return
-            yield entry
+        with closed(checked_log(self.repository, reference)) as entries:
+            for entry in entries:
+                if not self._is_new(entry.commit_id):
+                    return
+                yield entry
 
     def _is_new(self, commit_id: str) -> bool:
         key = commit_key(commit_id)

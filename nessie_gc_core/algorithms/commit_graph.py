@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from datetime import datetime
 
 from nessie_gc_core.algorithms.key_table import MAX_ROWS, KeyTable
@@ -43,6 +44,21 @@ class CommitGraph:
         self._room -= self._times[row] == UNKNOWN_TIME
         self._times[row] = to_micros(commit_time)
         self._parents[row] = 0 if parent is None else self._row(parent)
+
+    def first_circle(self, heads: Iterable[bytes]) -> bytes | None:
+        """The first of some commits from which the way by the parents never ends; ``None``: it ends from all of them.
+
+        Each commit is looked at once.
+        """
+        walked = array("I", bytes(4 * len(self._parents)))
+        for number, head in enumerate(heads, start=1):
+            row = self._keys.row(head)
+            while row and not walked[row]:
+                walked[row] = number
+                row = self._parents[row]
+            if row and walked[row] == number:
+                return head
+        return None
 
     def _row(self, key: bytes) -> int:
         row = self._keys.add(key)

@@ -59,8 +59,8 @@ def mark(
 
     Raises:
         ConfigurationError: the parallelism is below one.
-        NessieGcError: a reference could not be read; then the whole run is void, because contents that could not be
-            checked must not count as unreferenced.
+        NessieGcError: a reference could not be read, or its history is broken (S34); then the whole run is void,
+            because contents that could not be checked must not count as unreferenced.
     """
     if parallelism < 1:
         raise ConfigurationError(f"`identify_parallelism` must be at least 1, not {parallelism}")
@@ -80,6 +80,7 @@ def mark(
             except BaseException:  # an interrupt, too: walks that are under way end at their next commit
                 failed.set()
                 raise
+        walker.check(references)
     finally:
         walker.close()
     heads = tuple(

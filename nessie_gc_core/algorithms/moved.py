@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nessie_gc_core.algorithms.expand import Expansion, ReadVersions, expand
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.storable import unknown_type
+from nessie_gc_core.algorithms.suspicion import checked_references
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.unread import types_read_by
 from nessie_gc_core.config.connectors import ConnectorChoice
@@ -48,7 +49,7 @@ def find_moved(
     ``policies`` are those of the mark, its durations counted from the same instant.
     """
     before = {head.name: head for head in known}
-    now = list(repository.references())
+    now = list(checked_references(repository))
     moved = [r for r in now if r.name not in before or before[r.name].commit_id != r.commit_id]
     versions: list[ContentVersion] = []
     if moved:

@@ -11,16 +11,16 @@ adds nothing; the contents at the last live commits are added only where no walk
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
 from nessie_gc_core.algorithms.commit_graph import CommitGraph
+from nessie_gc_core.algorithms.suspicion import checked_log, commit_key, goes_in_circles
 from nessie_gc_core.connectors import RepositoryConnector, SupportsCapacity, VisitedDeduplicator
 from nessie_gc_core.errors import RepositoryError
 from nessie_gc_core.model.policies import Reach
@@ -40,11 +40,6 @@ class AddContents(Protocol):
 
     def __call__(self, versions: Sequence[ContentVersion]) -> None:
         """Adds them."""
-
-
-def commit_key(commit_id: str) -> bytes:
-    """The 16-byte key of a commit."""
-    return hashlib.blake2b(commit_id.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(slots=True, eq=False)
@@ -114,6 +109,19 @@ class CommitWalker:
         """Takes a commit as walked with a reach by an earlier run (the heads of a live set, for the re-check)."""
         self._deduplicator.should_walk(commit_key(commit_id), reach)
 
+    def check(self, references: Iterable[Reference]) -> None:
+        """Makes sure that no commit is its own ancestor over what several walks found: each saw a part of the circle.
+
+        Raises:
+            RepositoryError: one is, so that walks have used up their reach without coming to older commits (S34).
+        """
+        heads = {commit_key(each.commit_id): each for each in references if each.commit_id is not None}
+        with self._lock:
+            circling = self._graph.first_circle(heads)
+        if circling is not None:
+            reference = heads[circling]
+            raise goes_in_circles(self._repository, reference, str(reference.commit_id))
+
     def walk(self, reference: Reference, reach: Reach) -> None:
         """Walks one reference from its head to its cut-off; the head is live whatever the reach.
 
@@ -135,7 +143,7 @@ class CommitWalker:
                 if done:
                     self.counts.covered += stream is None
                     return stream
-            fresh = _Stream(reference, self._repository.commit_log(reference), head, _NOTHING, reach, alone=known)
+            fresh = _Stream(reference, checked_log(self._repository, reference), head, _NOTHING, reach, alone=known)
             if not known:
                 self._streams[head] = fresh
             return fresh

@@ -9,6 +9,8 @@ import unicodedata
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Control and format characters (escape sequences, changes of direction), half surrogates, ends of lines."""
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_PASSWORD = re.compile(r"(?<=://)[^/\s:@'\"]*:(?!\d*[/?'\"\s]|\d*$)[^\s'\"]*@")
+"""User and password before the host of a URL, whatever the password is made of; not a port, with an ``@`` behind it."""
 _IN_JSON = re.compile(r"[^\x20-\x7e\n]")
 
 
@@ -52,8 +54,13 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """An error as one line."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """An error as one line, without passwords."""
+    return without_passwords((str(error).strip() or type(error).__name__).splitlines()[0])
+
+
+def without_passwords(text: str) -> str:
+    """The text without user and password of the URLs in it: libraries quote the one that they could not reach."""
+    return _PASSWORD.sub("***@", text)
 
 
 def plural(count: int | None, noun: str) -> str:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from urllib.parse import quote, unquote
+
+from nessie_gc_core.errors import ConfigurationError
 
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:/]*)(?::(?P<port>\d*))?(?P<path>/.*)?", re.DOTALL)
 _DEFAULT_PORTS = {"http": "80", "https": "443", "postgresql": "5432", "mysql": "3306", "mariadb": "3306"}
 _LOOPBACK = re.compile(r"localhost\.?|127(?:\.\d{1,3}){3}|\[(?:::1|(?:0{1,4}:){7}0{0,3}1)\]")
+_ENDPOINT = re.compile(r"endpoint(-url)?$|\.host$|-authority$", re.IGNORECASE)
+"""How the names of properties end whose value is the address of a store."""
 _PORT = re.compile(r"\d*[/?]")
 TWO_READINGS = "the password is ambiguous; write '@', '/', '?' and ':' in user and password as %40, %2F, %3F and %3A"
 """Why a URL is refused; an error adds where, and never the URL."""
@@ -61,6 +66,30 @@ def without_secrets(url: str) -> str:
     if not prefix and "@" in place:
         raise ValueError(TWO_READINGS)
     return prefix + place
+
+
+def check_endpoints(properties: Mapping[str, object]) -> None:
+    """Refuses an endpoint with a user or password in it: no store takes them from there, and every library shows them.
+
+    Raises:
+        ConfigurationError: one has; the message is safe to show.
+    """
+    for name, value in properties.items():
+        if _ENDPOINT.search(name) and "@" in unquote(str(value)):
+            raise ConfigurationError(
+                f"the property {name!r} contains credentials; give them as properties of their own, such as "
+                "s3.access-key-id and s3.secret-access-key"
+            )
+
+
+def passwords_in(value: str) -> list[str]:
+    """The password of a URL, with a scheme or without one, in each form in which it may be shown; none: it has none."""
+    try:
+        _, user_info, _ = split_credentials(value if "://" in value else f"any://{value}")
+    except ValueError:
+        return [value]
+    password = (user_info or "").partition(":")[2]
+    return [password, unquote(password)] if password else []
 
 
 def comparable(url: str) -> str:

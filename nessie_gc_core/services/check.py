@@ -24,7 +24,7 @@ from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion, Reference
-from nessie_gc_core.model.text import one_line, shown
+from nessie_gc_core.model.text import one_line, shown, without_passwords
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.heads import contents_at
 from nessie_gc_core.services.hints import unmatched_patterns
@@ -85,7 +85,7 @@ def checked(name: str, check: Callable[[], str | Doubtful]) -> CheckResult:
     except Exception as error:  # noqa: BLE001 - a check that fails never stops the others
         said = str(error) if isinstance(error, NessieGcError) else f"{type(error).__name__}: {one_line(error)}"
         said = f"{said}; {_ALL_RIGHTS}" if _GRANT in said else said
-        return CheckResult(name=name, passed=False, detail=" ".join(said.split()))
+        return CheckResult(name=name, passed=False, detail=without_passwords(" ".join(said.split())))
 
 
 def check_plugins(registry: PluginRegistry) -> str:

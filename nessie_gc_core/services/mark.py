@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from nessie_gc_core.algorithms.mark import BatchingContents, mark
 from nessie_gc_core.algorithms.storable import failure_text
+from nessie_gc_core.algorithms.suspicion import checked_references
 from nessie_gc_core.connectors import RepositoryConnector, Service, VisitedDeduplicator
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.live_sets import marked_with
@@ -157,7 +158,7 @@ class _Marking:
 
     def _walk(self, id_: uuid.UUID, repository: RepositoryConnector, listed: datetime) -> None:
         run, report, store = self._run, self._run.report, self._run.store
-        references = list(repository.references())
+        references = list(checked_references(repository))
         batches = BatchingContents(lambda versions: _ignore(store.add_content_versions(id_, versions)))
         with run.choice.open(VisitedDeduplicator, self._parameters.visited) as deduplicator:
             result = mark(

@@ -49,6 +49,9 @@ class RepositoryConnectorContract(
         ``missing_repository``: connectors to a repository that does not exist: a file or database that is
         missing, a name that the server does not know.
         ``breaking_off``: connectors to a repository whose first answers are valid, but a later page fails.
+        ``incoherent``: connectors to a repository that answers in the right format, but one of whose answers lacks
+        something, has null for it, or says something twice or out of order: a reference without its commit, a commit
+        that is its own parent, a row without its metadata location.
         ``break_table``: functions that make the files of one table missing or unreadable and return the name of its
         reference; for connectors that read tables to find their states.
         ``detached``: a reference as it was before it was dropped or moved away, so that nothing leads to its commit

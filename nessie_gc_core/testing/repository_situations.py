@@ -31,7 +31,7 @@ from nessie_gc_core.errors import (
     RepositoryError,
     ServiceUnavailableError,
 )
-from nessie_gc_core.model.repository import LogEntry, Reference, ReferenceKind
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT, LogEntry, Reference, ReferenceKind
 from nessie_gc_core.model.table_metadata import Removal, TableMetadata
 from nessie_gc_core.testing.demands import demands, not_defined, possible, skip_without
 from nessie_gc_core.testing.not_possible import NotPossible
@@ -97,6 +97,10 @@ class RepositorySituationTests(OptionsTests):
     @pytest.fixture
     def breaking_off(self) -> Sequence[OpenRepository] | NotPossible:
         raise not_defined("breaking_off", situation=True)
+
+    @pytest.fixture
+    def incoherent(self) -> Sequence[OpenRepository] | NotPossible:
+        raise not_defined("incoherent", situation=True)
 
     @pytest.fixture
     def break_table(self) -> Sequence[Callable[[], str]] | NotPossible:
@@ -175,6 +179,17 @@ class RepositorySituationTests(OptionsTests):
                     list(broken.commit_log(reference))
                     list(broken.contents(reference))
             assert len(str(caught.value).splitlines()) == 1
+
+    @demands(
+        "S34: an answer in which something is missing, null, doubled or out of order never counts as less or as none. "
+        "Raise an error, or let the log put a content of the type UNKNOWN_CONTENT."
+    )
+    def test_s34_an_answer_that_lacks_or_repeats_something_is_an_error_or_unknown(
+        self, repository: RepositoryConnector, incoherent: Sequence[OpenRepository] | NotPossible
+    ) -> None:
+        for open_doubtful in possible(incoherent, "incoherent", repository):
+            with open_doubtful() as doubtful:
+                assert _is_doubted(doubtful)
 
     @demands(
         "S6: a table whose metadata is missing or unreadable never counts as one without states. Raise an error, or "
@@ -311,3 +326,21 @@ def _states_or_error(repository: RepositoryConnector, name: str) -> bool:
     except NessieGcError:
         return True
     return any(operation.content is not None for entry in entries for operation in entry.operations or ())
+
+
+def _is_doubted(repository: RepositoryConnector) -> bool:
+    """Whether something raises, or something is unknown, when everything is read; a log in circles is left."""
+    is_unknown = False
+    try:
+        for reference in repository.references():
+            seen: set[str] = set()
+            for entry in repository.commit_log(reference):
+                if entry.commit_id in seen:
+                    return False
+                seen.add(entry.commit_id)
+                contents = [operation.content for operation in entry.operations or () if operation.content is not None]
+                is_unknown |= any(content.content_type == UNKNOWN_CONTENT for content in contents)
+            list(repository.contents(reference))
+    except NessieGcError as error:
+        return len(str(error).splitlines()) == 1
+    return is_unknown

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -295,6 +296,7 @@ DOWN = "test_s06_a_repository_that_is_down_is_an_error_and_not_empty"
 MISSING = "test_s06_a_repository_that_does_not_exist_is_an_error_and_not_empty"
 NONSENSE = "test_s06_an_answer_that_makes_no_sense_is_an_error_and_not_empty"
 CHAIN = "test_a_log_is_a_chain_of_first_parents_from_the_head_to_the_first_commit"
+INCOHERENT = "test_s34_an_answer_that_lacks_or_repeats_something_is_an_error_or_unknown"
 REFERENCES = "test_every_reference_comes_once_with_its_kind"
 CONTENTS = "test_contents_at_every_commit_are_what_the_operations_put_there"
 
@@ -365,6 +367,36 @@ class BreakingOffIsTheEnd(GoodRepository):
             if not Path(self._folder / "commits" / f"{entry.parent_id}.json").exists():
                 assert number >= 0
                 return
+
+
+@fault(RepositoryTests, INCOHERENT, "S34: an answer in which something is missing, null, doubled or out of order never")
+class HeadlessIsEmpty(GoodRepository):
+    def references(self):
+        heads = {}
+        for path in (self._folder / "references").glob("*.json"):
+            found = json.loads(path.read_text())
+            heads[found["name"]] = found.pop("head", None)
+            path.write_text(json.dumps({**found, "head": heads[found["name"]]}))
+        yield from super().references()
+
+
+@fault(RepositoryTests, INCOHERENT, "S34: an answer in which something is missing, null, doubled or out of order never")
+class GoesInCircles(GoodRepository):
+    def commit_log(self, reference):
+        while reference.commit_id is not None:
+            entry = next(super().commit_log(reference))
+            yield entry
+            reference = replace(reference, commit_id=entry.parent_id)
+
+
+@fault(RepositoryTests, INCOHERENT, "S34: an answer in which something is missing, null, doubled or out of order never")
+class CirclesAreTheEnd(GoodRepository):
+    def commit_log(self, reference):
+        try:
+            yield from super().commit_log(reference)
+        except RepositoryError as error:
+            if "its own ancestor" not in str(error):
+                raise
 
 
 @fault(

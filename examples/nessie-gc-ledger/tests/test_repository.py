@@ -126,5 +126,24 @@ class TestLedgerRepository(RepositoryConnectorContract):
         return [self.at(copy)]
 
     @pytest.fixture
+    def incoherent(self, ledger: Ledger, tmp_path: Path) -> Sequence[Open]:
+        def changed(number: int, file: str, change: dict[str, object]) -> Path:
+            copy = tmp_path / f"changed-{number}"
+            shutil.copytree(ledger.folder, copy)
+            path = copy / file
+            fields = {**json.loads(path.read_text()), **change}
+            path.write_text(json.dumps({name: value for name, value in fields.items() if value != "left out"}))
+            return copy
+
+        ways: list[tuple[str, dict[str, object]]] = [
+            ("references/main.json", {"head": "left out"}),
+            ("commits/c005.json", {"parent": "left out"}),
+            ("commits/c005.json", {"parent": "c005"}),
+            ("commits/c005.json", {"parent": "c007"}),
+            ("commits/c005.json", {"operations": [None]}),
+        ]
+        return [self.at(changed(number, *way)) for number, way in enumerate(ways)]
+
+    @pytest.fixture
     def break_table(self) -> NotPossible:
         return NotPossible("it reads no tables: commits name their states")

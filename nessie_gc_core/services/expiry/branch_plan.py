@@ -15,6 +15,7 @@ from uuid import UUID
 
 from nessie_gc_core.algorithms.expand import named_by, to_open
 from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
+from nessie_gc_core.algorithms.suspicion import checked_log
 from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.config.connectors import OpenConnectors
 from nessie_gc_core.connectors import SupportsTableMetadata
@@ -115,7 +116,7 @@ class BranchPlan:
 
     def _since_mark(self, branch: Reference) -> Iterator[ContentVersion]:
         repository, marked = self._run.repository, self._marked.get(branch.name)
-        log = repository.commit_log(branch)
+        log = checked_log(repository, branch)
         try:
             for entry in itertools.takewhile(lambda entry: entry.commit_id != marked, log):
                 if entry.operations is None:

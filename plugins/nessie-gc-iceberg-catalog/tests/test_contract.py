@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from conftest import ROWS, Lake
@@ -87,10 +88,19 @@ class TestSqlCatalog(PlainCatalogContract):
     @pytest.fixture
     def nonsense(self, lake: Lake, tmp_path: Path) -> Sequence[Open]:
         changes = (
-            "UPDATE iceberg_tables SET metadata_location = NULL",
-            "UPDATE iceberg_tables SET metadata_location = ''",
+            "UPDATE iceberg_tables SET table_name = '' WHERE table_name = 'lines'",
+            "UPDATE iceberg_tables SET table_name = '' WHERE table_namespace = 'sales.eu'",
         )
         return [partial(changed_copy, lake, tmp_path / f"{number}.db", sql) for number, sql in enumerate(changes)]
+
+    @pytest.fixture
+    def incoherent(self, lake: Lake, tmp_path: Path) -> Sequence[Open]:
+        changes = (
+            "UPDATE iceberg_tables SET metadata_location = NULL WHERE table_name = 'lines'",
+            "UPDATE iceberg_tables SET metadata_location = ''",
+            "UPDATE iceberg_tables SET metadata_location = NULL, previous_metadata_location = NULL",
+        )
+        return [partial(changed_copy, lake, tmp_path / f"i{number}.db", sql) for number, sql in enumerate(changes)]
 
     @pytest.fixture
     def missing_repository(self, lake: Lake, tmp_path: Path) -> Sequence[Open]:
@@ -171,6 +181,26 @@ class TestRestCatalog(PlainCatalogContract):
         return [answering(lambda path: error(503, path) if "pageToken" in path else None)]
 
     @pytest.fixture
+    def incoherent(self, answering: Callable[[Answer], Open]) -> Sequence[Open]:
+        tables, orders = "/v1/namespaces/sales/tables", "/v1/namespaces/sales/tables/orders"
+        item = {"namespace": ["sales"], "name": "orders"}
+        ways: list[tuple[str, dict[str, object]]] = [
+            ("/v1/namespaces", {"namespaces": None}),
+            ("/v1/namespaces", {"namespaces": [None]}),
+            ("/v1/namespaces", {"namespaces": [["sales"], ["sales"]]}),
+            (tables, {"identifiers": None}),
+            (tables, {"identifiers": [{"namespace": ["sales"], "name": None}]}),
+            (tables, {"identifiers": [{"name": "orders"}]}),
+            (tables, {"identifiers": [item, item]}),
+            (tables, {"identifiers": [item], "next-page-token": "again"}),
+            (tables, {"identifiers": [item], "next-page-token": 7}),
+            (orders, {}),
+            (orders, {"metadata": {"location": "s3://b/t"}}),
+            (orders, {"metadata-location": "s3://b/t/metadata/1.json", "metadata": None}),
+        ]
+        return [answering(partial(instead, *way)) for way in ways]
+
+    @pytest.fixture
     def break_table(self, server: RestServer) -> Sequence[Callable[[], str]]:
         def damaged(status: int) -> str:
             server.spoiled["namespaces/sales/tables/items"] = (status, "Broken")
@@ -188,6 +218,10 @@ class Spoiled(RestServer):
 
     def answer(self, raw: str) -> tuple[int, dict[str, object]]:
         return self.spoil(raw) or super().answer(raw)
+
+
+def instead(path: str, body: dict[str, object], raw: str) -> tuple[int, dict[str, object]] | None:
+    return (200, body) if urlsplit(raw).path == path else None
 
 
 def error(status: int, path: str) -> tuple[int, dict[str, object]]:

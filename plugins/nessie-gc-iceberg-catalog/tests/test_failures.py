@@ -8,7 +8,7 @@ from conftest import Lake, Open
 from nessie_gc_iceberg_catalog import IcebergCatalogConnector
 from nessie_gc_iceberg_catalog.errors import Redactor, translated
 
-from nessie_gc_core.errors import AccessDeniedError, ConfigurationError, RepositoryError, ServiceUnavailableError
+from nessie_gc_core.errors import AccessDeniedError, ConfigurationError, ServiceUnavailableError
 
 
 def connector(**options: object) -> IcebergCatalogConnector:
@@ -60,14 +60,6 @@ def test_a_catalog_name_that_the_database_does_not_have_is_an_error(lake: Lake, 
 
 def test_an_empty_catalog_has_no_references(lake: Lake, connect: Open) -> None:
     assert [] == list(connect().references())
-
-
-def test_a_row_without_a_metadata_location_stops_the_run(lake: Lake, connect: Open) -> None:
-    lake.table("sales.orders")
-    lake.execute("UPDATE iceberg_tables SET metadata_location = NULL")
-
-    with pytest.raises(RepositoryError, match=r"sales\.orders"):
-        list(connect().references())
 
 
 def test_a_catalog_that_does_not_answer_is_unavailable() -> None:

@@ -209,6 +209,10 @@ class TestMemoryRepository(RepositoryConnectorContract):
         return NotPossible("a simulated lake has no pages")
 
     @pytest.fixture
+    def incoherent(self):
+        return NotPossible("a simulated lake says what it has")
+
+    @pytest.fixture
     def break_table(self):
         return NotPossible("it reads no tables: the history names their states")
 

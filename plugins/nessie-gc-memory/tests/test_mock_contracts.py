@@ -183,6 +183,10 @@ class TestMockRepository(RepositoryConnectorContract):
         return COMPUTED
 
     @pytest.fixture
+    def incoherent(self):
+        return COMPUTED
+
+    @pytest.fixture
     def break_table(self):
         return COMPUTED
 

@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
-from nessie_gc_nessie.contents import content_of, log_entry_of
+from nessie_gc_nessie.contents import NO_COMMIT, content_of, log_entry_of
 
 from nessie_gc_core.errors import RepositoryError
-from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.repository import ContentVersion, LogEntry
 
 TIME = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+HASH, PARENT, OTHER = ("aa" * 32, "bb" * 32, "cc" * 32)
+
+
+def entry(answer: Mapping[str, object]) -> LogEntry:
+    return log_entry_of(answer, lambda commit_id: commit_id == NO_COMMIT)
 
 
 def parsed(content: dict[str, object]) -> ContentVersion | None:
@@ -82,10 +90,10 @@ def test_an_iceberg_content_that_lacks_what_decides_is_an_error(content: dict[st
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("time", ["yesterday", "", "+1000000000-12-31T23:59:59Z"])
+@pytest.mark.parametrize("time", ["yesterday", " ", "+1000000000-12-31T23:59:59Z"])
 def test_a_commit_with_an_unreadable_time_is_an_error(time: str) -> None:
     with pytest.raises(RepositoryError, match="unreadable time"):
-        log_entry_of({"commitMeta": {"hash": "aa", "commitTime": time}, "operations": []})
+        entry({"commitMeta": {"hash": HASH, "commitTime": time, "parentCommitHashes": [PARENT]}, "operations": []})
 
 
 @pytest.mark.parametrize(
@@ -98,23 +106,54 @@ def test_a_commit_with_an_unreadable_time_is_an_error(time: str) -> None:
     ],
 )
 def test_commit_times_are_utc_with_microseconds(text: str, expected: datetime) -> None:
-    entry = log_entry_of({"commitMeta": {"hash": "aa", "commitTime": text}})
+    found = entry({"commitMeta": {"hash": HASH, "commitTime": text}, "parentCommitHash": PARENT})
 
-    assert expected == entry.commit_time
-    assert entry.commit_time.tzinfo is UTC
-    assert entry.operations is None
+    assert expected == found.commit_time
+    assert found.commit_time.tzinfo is UTC
+    assert found.operations is None
+
+
+META = {"hash": HASH, "commitTime": "2026-01-02T03:04:05Z"}
 
 
 def test_the_parent_is_found_in_either_place() -> None:
-    meta = {"hash": "aa", "commitTime": "2026-01-02T03:04:05Z", "parentCommitHashes": ["bb", "cc"]}
+    both: dict[str, object] = {
+        "commitMeta": {**META, "parentCommitHashes": [PARENT, OTHER]},
+        "parentCommitHash": PARENT,
+    }
 
-    assert "bb" == log_entry_of({"commitMeta": meta}).parent_id
-    assert "dd" == log_entry_of({"commitMeta": meta, "parentCommitHash": "dd"}).parent_id
+    assert PARENT == entry({"commitMeta": both["commitMeta"]}).parent_id
+    assert PARENT == entry({"commitMeta": META, "parentCommitHash": PARENT}).parent_id
+    assert PARENT == entry(both).parent_id
+    assert entry({"commitMeta": META, "parentCommitHash": NO_COMMIT}).parent_id is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"commitMeta": META},
+        {"commitMeta": META, "parentCommitHash": None},
+        {"commitMeta": META, "parentCommitHash": ""},
+        {"commitMeta": META, "parentCommitHash": "first"},
+        {"commitMeta": {**META, "parentCommitHashes": []}},
+        {"commitMeta": {**META, "parentCommitHashes": [None]}},
+        {"commitMeta": {**META, "parentCommitHashes": [OTHER]}, "parentCommitHash": PARENT},
+        {"commitMeta": {**META, "hash": None}, "parentCommitHash": PARENT},
+        {"commitMeta": {**META, "hash": ""}, "parentCommitHash": PARENT},
+        {"commitMeta": {**META, "commitTime": None}, "parentCommitHash": PARENT},
+        {"commitMeta": META, "parentCommitHash": PARENT, "operations": [None]},
+        {"commitMeta": META, "parentCommitHash": PARENT, "operations": {}},
+    ],
+)
+def test_s34_a_commit_that_lacks_its_parent_or_anything_else_is_an_error(answer: dict[str, object]) -> None:
+    with pytest.raises(RepositoryError) as raised:
+        entry(answer)
+
+    assert "\n" not in str(raised.value)
 
 
 def test_an_unknown_operation_is_an_error() -> None:
-    meta = {"hash": "aa", "commitTime": "2026-01-02T03:04:05Z"}
     operation = {"type": "MERGE_KEYS", "key": {"elements": ["t"]}}
 
     with pytest.raises(RepositoryError, match="unknown operation 'MERGE_KEYS'"):
-        log_entry_of({"commitMeta": meta, "operations": [operation]})
+        entry({"commitMeta": META, "parentCommitHash": PARENT, "operations": [operation]})

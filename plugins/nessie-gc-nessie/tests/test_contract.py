@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -145,6 +146,24 @@ class TestNessieConnector(RepositoryConnectorContract):
         broken = (Reply(status=503), Reply(body=b'{"hasMore": false}'))
         parts = ("trees", "history", "entries")
         return [answering(partial(answer, part, reply)) for part in parts for reply in broken]
+
+    @pytest.fixture
+    def incoherent(self, answering: Callable[..., Open], filled: NessieServer) -> Sequence[Open]:
+        """What the real server says, but for one value; more of them are in the tests of suspicious answers."""
+
+        def answer(part: str, said: bytes, instead: bytes, asked: Asked) -> Reply:
+            with urlopen(filled.uri.removesuffix("/api/v2") + asked.target, timeout=30) as response:
+                body = response.read()
+            return Reply(body=re.sub(said, instead, body) if part in asked.path else body)
+
+        ways = [
+            ("trees", rb'"hash"[^"]+"[0-9a-f]+"', b'"hash": null'),
+            ("history", rb'"parentCommitHash(es)?"', b'"left_out"'),
+            ("history", rb'"parentCommitHash" : ', b'"parentCommitHash": "' + b"aa" * 32 + b'", "left_out" : '),
+            ("entries", rb'"content" :', b'"left_out" :'),
+            ("entries", rb'"t\d"', b'"t1"'),
+        ]
+        return [answering(partial(answer, *way)) for way in ways]
 
     @pytest.fixture
     def break_table(self) -> NotPossible:

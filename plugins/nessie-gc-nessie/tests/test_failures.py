@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 from loopback import Asked, LoopbackServer, Reply, json_reply, scripted
 from nessie_gc_nessie import NessieConnector, NessieOptions
+from nessie_gc_nessie.contents import NO_COMMIT
 
 from nessie_gc_core.errors import (
     AccessDeniedError,
@@ -332,7 +333,7 @@ def test_a_redirect_is_not_followed() -> None:
     assert "redirects" in str(error)
 
 
-def commit(commit_id: str, parent: str | None, **more: object) -> dict[str, object]:
+def commit(commit_id: str, parent: str = NO_COMMIT, **more: object) -> dict[str, object]:
     meta = {"hash": commit_id, "commitTime": "2026-01-02T03:04:05.123456789Z"}
     return {"commitMeta": meta, "parentCommitHash": parent, "operations": [], **more}
 
@@ -350,7 +351,7 @@ def test_a_history_with_a_gap_is_an_error() -> None:
 
 
 def test_a_history_of_another_commit_is_an_error() -> None:
-    entries = [commit("bb" * 32, None)]
+    entries = [commit("bb" * 32)]
     with (
         LoopbackServer(scripted(json_reply({"logEntries": entries, "hasMore": False}))) as server,
         open_connector(server.uri) as connector,
@@ -370,7 +371,7 @@ def test_a_history_that_ends_early_is_an_error(entries: list[object]) -> None:
 
 
 def test_a_commit_without_operations_still_counts() -> None:
-    entries = [commit("aa" * 32, None, operations=None)]
+    entries = [commit("aa" * 32, operations=None)]
     with (
         LoopbackServer(scripted(json_reply({"logEntries": entries, "hasMore": False}))) as server,
         open_connector(server.uri) as connector,

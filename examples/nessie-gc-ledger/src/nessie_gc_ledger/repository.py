@@ -60,8 +60,11 @@ class LedgerRepository(RepositoryConnector):
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
         """From the reference's commit along the parents, one file at a time."""
-        commit_id = reference.commit_id
+        commit_id, seen = reference.commit_id, set[str]()
         while commit_id is not None:
+            if commit_id in seen:
+                raise RepositoryError(f"{self._folder}: commit {commit_id} is its own ancestor")
+            seen.add(commit_id)
             entry = self._commit(commit_id, is_head=commit_id == reference.commit_id)
             yield entry
             commit_id = entry.parent_id

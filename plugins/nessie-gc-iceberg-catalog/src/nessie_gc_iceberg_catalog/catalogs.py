@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.urls import TWO_READINGS, comparable, split_credentials
+from nessie_gc_core.model.urls import TWO_READINGS, check_endpoints, comparable, passwords_in, split_credentials
 from nessie_gc_iceberg_catalog.errors import Redactor
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
-    from pyiceberg.catalog.rest import RestCatalog
+
+    from nessie_gc_iceberg_catalog.rest import LimitedRestCatalog
 
 _TYPES = ("rest", "hive", "glue", "dynamodb", "sql", "in-memory", "bigquery")
 _WITH_URI = ("rest", "hive", "sql", "in-memory")
@@ -49,6 +50,8 @@ class CatalogAddress:
         self.properties: Mapping[str, str] = {**plain, **options.catalog_properties(), **_FORCED}
         self._configured = options.identity
         self._vended = options.vended_credentials
+        self._limits = options.limits()
+        check_endpoints(self.properties)
         self._user_infos = list(self._checked_credentials())
         self.redact = Redactor(self._secrets())
         self.type = self._type()
@@ -94,13 +97,21 @@ class CatalogAddress:
                 f"vended_credentials={self._vended}"
             )
 
-    def open_for_credentials(self) -> RestCatalog:
+    def open_for_credentials(self) -> LimitedRestCatalog:
         """Opens the catalog once more, to load tables without most of their snapshots."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # as for the catalog itself
-            from pyiceberg.catalog.rest import RestCatalog
+            return self._rest(_FOR_CREDENTIALS)
 
-            return RestCatalog(self.name, **{**self.properties, **_FOR_CREDENTIALS})
+    def _rest(self, more: Mapping[str, str]) -> LimitedRestCatalog:
+        """With what PyIceberg's configuration has for it, which may be more than texts (how to authenticate)."""
+        from pyiceberg.utils.config import Config, merge_config
+
+        from nessie_gc_iceberg_catalog.rest import LimitedRestCatalog
+
+        configured = Config().get_catalog_config(self.name) or {}
+        merged = merge_config(configured, {**self.properties, **more})
+        return LimitedRestCatalog(self.name, self._limits, **merged)
 
     def open(self, *, writes: bool = False) -> Catalog:
         """Opens the catalog, to read or to write its files. Reads its configuration at most."""
@@ -111,10 +122,12 @@ class CatalogAddress:
 
             from nessie_gc_iceberg_catalog.guarded_io import guard
 
-            if self.type == "dynamodb" and not writes:
+            if self.type == "rest":
+                catalog: Catalog = self._rest({})
+            elif self.type == "dynamodb" and not writes:
                 from nessie_gc_iceberg_catalog.dynamodb import ExistingDynamoDbCatalog
 
-                catalog: Catalog = ExistingDynamoDbCatalog(self.name, **self.properties)
+                catalog = ExistingDynamoDbCatalog(self.name, **self.properties)
             else:
                 catalog = load_catalog(self.name, **self.properties)
         guard(catalog, self.properties, writes=writes)
@@ -160,7 +173,8 @@ class CatalogAddress:
         passwords = [form for password in raw if password for form in (password, unquote(password))]
         hidden = [value for key, value in self.properties.items() if _SECRET_KEY.search(key)]
         parts = [part for value in hidden if ":" in value for part in value.split(":")[1:]]
-        return [*hidden, *parts, *passwords]
+        in_urls = [secret for value in self.properties.values() if "@" in value for secret in passwords_in(value)]
+        return [*hidden, *parts, *passwords, *in_urls]
 
 
 def _addresses(uri: str) -> list[str]:

@@ -16,7 +16,7 @@ from nessie_gc_iceberg_catalog.hive import why_locked
 from nessie_gc_iceberg_catalog.names import identifier_of
 from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import table_metadata
-from nessie_gc_iceberg_catalog.unwritable import takes_locks, why_unwritable
+from nessie_gc_iceberg_catalog.unwritable import takes_locks, why_unloadable, why_unwritable
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -77,8 +77,9 @@ class TableCommits:
         if loaded is None:
             return None
         reference = Reference(name=table.reference, kind=ReferenceKind.BRANCH, commit_id=table.commit_id)
-        found = table_metadata(metadata_text(loaded), loaded.metadata_location, reference, self._selection)
-        return replace(found, unwritable=why_unwritable(self._type, found))
+        text = metadata_text(loaded)
+        found = table_metadata(text, loaded.metadata_location, reference, self._selection)
+        return replace(found, unwritable=why_unwritable(self._type, found) or why_unloadable(text))
 
     def close(self) -> None:
         """Closes the catalog."""

@@ -42,7 +42,7 @@ from nessie_gc_iceberg_catalog.retries import ReadRetries, Retries, until
 from nessie_gc_iceberg_catalog.rows import TELL_METADATA, list_rows
 from nessie_gc_iceberg_catalog.states import ContentStates, table_metadata
 from nessie_gc_iceberg_catalog.tags import change_tags
-from nessie_gc_iceberg_catalog.unwritable import NOT_CALLED_A_TABLE, why_unwritable
+from nessie_gc_iceberg_catalog.unwritable import NOT_CALLED_A_TABLE, why_unloadable, why_unwritable
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -171,16 +171,17 @@ class IcebergCatalogConnector(RepositoryConnector):
         source = parsed[0]
         try:
             what = f"reading {source} of {reference.name}"
-            text = self._call(lambda: self._loader.metadata(self._listed(identifier, source), source), what)
+            found = self._call(lambda: self._loader.metadata(self._listed(identifier, source), source), what)
         except (ServiceUnavailableError, UnreadableFileError):
             raise
         except NessieGcError as error:
             raise UnreadableFileError(source, one_line(error)) from error
-        if text is not None:
-            table = table_metadata(text, source, reference, self._selection)
-            mine = reference.name not in self._not_called_tables
-            why = why_unwritable(self._address.type, table, text) if mine else NOT_CALLED_A_TABLE
-            yield replace(table, unwritable=why)
+        if found is not None:
+            table = table_metadata(found, source, reference, self._selection)
+            why = why_unwritable(self._address.type, table) or why_unloadable(found)
+            yield replace(
+                table, unwritable=why if reference.name not in self._not_called_tables else NOT_CALLED_A_TABLE
+            )
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """The table as its catalog has it now."""

@@ -11,7 +11,14 @@ from nessie_gc_core.errors import ConfigurationError, RepositoryError
 from nessie_gc_iceberg_catalog.listing import Listed
 
 _NAMESPACE = "NAMESPACE"
-_COLUMNS = {"#i": "identifier", "#n": "namespace", "#t": "p.table_type", "#m": "p.metadata_location"}
+_PREVIOUS = "p.previous_metadata_location"
+_COLUMNS = {
+    "#i": "identifier",
+    "#n": "namespace",
+    "#t": "p.table_type",
+    "#m": "p.metadata_location",
+    "#p": _PREVIOUS,
+}
 
 
 class ExistingDynamoDbCatalog(DynamoDbCatalog):
@@ -41,13 +48,15 @@ def list_dynamodb_contents(catalog: DynamoDbCatalog) -> Iterator[Listed]:
 
 def _listed(item: Mapping[str, Any]) -> Listed | None:
     """A row as a table, whatever it calls itself; ``None`` if it is a namespace, or names no metadata."""
-    identifier = str(item["identifier"])
+    identifier = str(item.get("identifier", ""))
+    if not identifier:
+        raise RepositoryError("the DynamoDB table has a row without an identifier; repair it")
     if identifier == _NAMESPACE:
         return None
-    is_table = str(item.get("p.table_type", "")).lower() == "iceberg"
+    is_table, names = str(item.get("p.table_type", "")).lower() == "iceberg", tuple(identifier.split("."))
     if item.get("p.metadata_location"):
-        named = str(item["p.metadata_location"])
-        return Listed(identifier=tuple(identifier.split(".")), is_table=is_table, metadata_location=named)
-    if is_table:
-        raise RepositoryError(f"{identifier} has no metadata location in the DynamoDB table; drop or repair it")
-    return None
+        return Listed(identifier=names, is_table=is_table, metadata_location=str(item["p.metadata_location"]))
+    if not is_table:
+        return None
+    problem = "it has no metadata location in the DynamoDB table; drop or repair it"
+    return Listed(identifier=names, problem=problem, previous_location=item.get(_PREVIOUS) or None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 from nessie_gc_iceberg_catalog.metastore import Metastore
@@ -32,11 +32,24 @@ def _in(catalog: HiveCatalog, database: str, metastore: Metastore) -> list[Liste
     with catalog._client as client:
         names = client.get_all_tables(db_name=database)
         for start in range(0, len(names), _AT_ONCE):
-            for table in client.get_table_objects_by_name(dbname=database, tbl_names=names[start : start + _AT_ONCE]):
+            asked = names[start : start + _AT_ONCE]
+            tables = client.get_table_objects_by_name(dbname=database, tbl_names=asked)
+            _check_all(client, database, set(asked) - {table.tableName for table in tables})
+            for table in tables:
                 location = table.sd.location if table.sd is not None else None
                 identifier = (database, table.tableName)
                 found.extend(metastore.listed(identifier, table.parameters or {}, table.tableType, location))
     return found
+
+
+def _check_all(client: Any, database: str, missing: set[str]) -> None:
+    """Makes sure that what the metastore listed and did not give is gone since."""
+    left_out = missing & set(client.get_all_tables(db_name=database)) if missing else set()
+    if left_out:
+        raise RepositoryError(
+            f"the metastore lists {len(left_out)} tables of database {database} that it does not give, such as "
+            f"{min(left_out)}; try again, and check its log"
+        )
 
 
 def why_locked(error: Exception) -> str | None:

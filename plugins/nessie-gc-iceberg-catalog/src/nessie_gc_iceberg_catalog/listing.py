@@ -34,6 +34,10 @@ class Listed:
     """Where the listing itself tells it."""
     location: str | None = None
     """Of a table that is not Iceberg's: where it is, in the folder of one that is, whose metadata is given."""
+    problem: str | None = None
+    """Why the listing tells it without saying where, so that the content is unknown; ``None``: it does."""
+    previous_location: str | None = None
+    """Where its metadata was before, if that is all that the listing tells."""
 
 
 def list_contents(catalog: Catalog, call: Caller, *, nested: bool) -> Iterator[Listed]:
@@ -71,7 +75,9 @@ def _children(catalog: Catalog, parent: tuple[str, ...]) -> list[tuple[str, ...]
     try:
         return [tuple(child) for child in catalog.list_namespaces(parent)]
     except NoSuchNamespaceError:
-        return []
+        if parent == ():
+            raise
+        return _nothing_of(catalog, parent)
 
 
 def _tables(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -80,7 +86,22 @@ def _tables(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...
     try:
         return [tuple(table) for table in catalog.list_tables(namespace)]
     except NoSuchNamespaceError:
-        return []
+        return _nothing_of(catalog, namespace)
+
+
+def _nothing_of(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """What is in a namespace that went while the catalog was listed; one that is still there has something else."""
+    from pyiceberg.exceptions import NoSuchNamespaceError
+
+    try:
+        is_there = namespace in {tuple(each) for each in catalog.list_namespaces(namespace[:-1])}
+    except NoSuchNamespaceError:
+        is_there = False
+    if is_there:
+        raise RepositoryError(
+            f"the catalog lists namespace {'.'.join(namespace)}, and then does not know it; try again"
+        )
+    return []
 
 
 def _views(catalog: Catalog, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:

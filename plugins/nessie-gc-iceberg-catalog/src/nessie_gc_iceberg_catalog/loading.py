@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchTableError, NoSuchViewError
@@ -28,6 +29,7 @@ from nessie_gc_iceberg_catalog.errors import is_of_store
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 from nessie_gc_iceberg_catalog.names import reference_name
+from nessie_gc_iceberg_catalog.rest import LimitedRestCatalog, LoadedContent
 from nessie_gc_iceberg_catalog.retries import ReadRetries
 from nessie_gc_iceberg_catalog.selection import Selection
 from nessie_gc_iceberg_catalog.states import (
@@ -80,6 +82,8 @@ class Loader:
         name = reference_name(listed.identifier)
         if listed.location is not None:
             return other_states(name, listed.location, listed.metadata_location)
+        if listed.problem is not None:
+            return self._unlocated(name, listed)
         if listed.metadata_location is not None:
             return self._from_location(name, listed.metadata_location, called_view=listed.is_view)
         try:
@@ -106,18 +110,16 @@ class Loader:
         if content_type == ICEBERG_VIEW:
             return self._view_at(name, rest)
         if content_type in _WITHOUT_METADATA:
-            return _WITHOUT_METADATA[content_type](name, rest)
+            return _WITHOUT_METADATA[content_type](name, rest) if rest else unknown_states(name, None)
         io = self._file_io(source)
         if listed.metadata_location is None:
-            table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
-            if table is not None and isinstance(table.io, GuardedFileIO):
-                io = table.io.without(table.metadata.properties, table.config)
-        return parse_states(
-            name, source, self._read(name, source, partial(_read_if_there, io, name, self._limit)), self._selection
-        )
+            loaded = self._call(lambda: self._loaded_or_none(listed.identifier), f"loading table {name}")
+            io = io if loaded is None else loaded[1]
+        read = partial(_read_if_there, io, name, self._limit)
+        return parse_states(name, source, self._read(name, source, read), self._selection)
 
-    def metadata(self, listed: Listed, source: str) -> bytes | str | None:
-        """The text of a table's metadata file; ``None`` if it is not that of the table any more, or of no table.
+    def metadata(self, listed: Listed, source: str) -> bytes | Mapping[str, Any] | None:
+        """A table's metadata, as JSON or what is in it; ``None`` if the table has another one now, or is none.
 
         Raises:
             UnreadableFileError: its store does not give it, or did not give it when the table was listed; whatever
@@ -135,38 +137,53 @@ class Loader:
             except NessieGcError as error:
                 raise UnreadableFileError(source, one_line(error)) from error
         try:
-            table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
+            loaded = self._call(lambda: self._loaded_or_none(listed.identifier), f"loading table {name}")
         except ServiceUnavailableError as error:
             if is_of_store(error.__cause__):
                 raise UnreadableFileError(source, one_line(error)) from error
             raise
-        return None if table is None or table.metadata_location != source else metadata_text(table)
+        return None if loaded is None or loaded[0].metadata_location != source else loaded[0].metadata
 
     def _load_table(self, listed: Listed, name: str) -> ContentStates | None:
-        table = self._call(lambda: self._table_or_none(listed.identifier), f"loading table {name}")
-        if table is None:
+        loaded = self._call(lambda: self._loaded_or_none(listed.identifier), f"loading table {name}")
+        if loaded is None:
             return None
+        answer, _ = loaded
         try:
-            return parse_states(name, table.metadata_location, metadata_text(table), self._selection)
+            if answer.metadata_location is None:
+                raise RepositoryError("the catalog does not say where its metadata is")
+            return parse_states(name, answer.metadata_location, answer.metadata, self._selection)
         except Exception as error:  # noqa: BLE001 - whatever is odd in it: this table is unreadable, no other is
-            log.warning("table %s is frozen: its metadata is invalid (%s)", name, type(error).__name__)
-            return self._frozen(name, table.metadata.location, table.metadata_location)
+            log.warning("table %s is frozen: its metadata is invalid (%s)", name, one_line(error))
+            return self._frozen(name, _place_of(answer), answer.metadata_location)
 
-    def _table_or_none(self, identifier: tuple[str, ...]) -> Table | None:
+    def _loaded_or_none(self, identifier: tuple[str, ...]) -> tuple[LoadedContent, FileIO] | None:
+        """What the catalog says of a table, and what reads its files; ``None``: it is gone."""
         try:
-            return self._catalog.load_table(identifier)
+            if isinstance(self._catalog, LimitedRestCatalog):
+                answer = self._catalog.answer_for_table(identifier)
+                return answer, self._catalog.io_of(answer)
+            table = self._catalog.load_table(identifier)
         except NoSuchIcebergTableError:
             raise
         except NoSuchTableError:
             return None
+        io = table.io
+        if isinstance(io, GuardedFileIO):
+            io = io.without(table.metadata.properties, table.config)
+        metadata = json.loads(metadata_text(table))
+        where = table.metadata_location or None
+        return LoadedContent(metadata_location=where, metadata=metadata, config=table.config), io
 
     def _load_view(self, listed: Listed, name: str) -> ContentStates | None:
-        """PyIceberg does not tell the metadata location of a view: its whole location is frozen."""
+        """Its whole location is frozen: PyIceberg does not tell the metadata location of a view."""
         location = self._call(lambda: self._view_location(listed.identifier), f"loading view {name}")
         return None if location is None else whole_view_states(name, location)
 
     def _view_location(self, identifier: tuple[str, ...]) -> str | None:
         try:
+            if isinstance(self._catalog, LimitedRestCatalog):
+                return _place_of(self._catalog.answer_for_view(identifier))
             return self._catalog.load_view(identifier).metadata.location
         except NoSuchViewError:
             return None
@@ -183,7 +200,13 @@ class Loader:
             log.warning("table %s is frozen: its metadata cannot be read (%s)", name, one_line(error))
             return self._frozen(name, _table_location(metadata_location), metadata_location)
 
-    def _frozen(self, name: str, location: str, metadata_location: str) -> ContentStates:
+    def _unlocated(self, name: str, listed: Listed) -> ContentStates:
+        """What the catalog lists without saying where it is: unknown, where its metadata was or wherever it may be."""
+        log.warning("table %s is unknown: %s", name, listed.problem)
+        previous = listed.previous_location
+        return self._frozen(name, None if previous is None else _table_location(previous), previous)
+
+    def _frozen(self, name: str, location: str | None, metadata_location: str | None) -> ContentStates:
         """A table that could not be read: that is said as unknown, unless the configuration knows it."""
         if name in self._unreadable:
             return unreadable_states(name, self._unreadable[name])
@@ -233,6 +256,19 @@ def _read_if_there(io: FileIO, name: str, limit: Limit, location: str) -> bytes:
         return _read(io, limit, location)
     except FileNotFoundError as error:
         raise ReferenceNotFoundError(f"{location} of {name} no longer exists") from error
+
+
+def _place_of(answer: LoadedContent) -> str:
+    """Where the files of a table or view are.
+
+    Raises:
+        RepositoryError: its catalog tells nothing of that.
+    """
+    if answer.location is not None:
+        return answer.location
+    if answer.metadata_location is None:
+        raise RepositoryError("the catalog says neither where its metadata is nor where its files are")
+    return _table_location(answer.metadata_location)
 
 
 def _table_location(metadata_location: str) -> str:

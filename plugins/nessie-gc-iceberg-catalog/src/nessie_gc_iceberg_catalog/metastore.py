@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nessie_gc_core.errors import RepositoryError
 from nessie_gc_core.model.locations import folders_of
 from nessie_gc_iceberg_catalog.listing import Listed
 
-_METADATA_LOCATION = "metadata_location"
+_METADATA_LOCATION, _PREVIOUS = "metadata_location", "previous_metadata_location"
 _TABLE, _VIEW = "iceberg", "iceberg-view"
 _PLAIN_VIEW = "virtual_view"
 """What Hive and Glue call a view, which has no files."""
@@ -31,16 +30,13 @@ class Metastore:
     def listed(
         self, identifier: tuple[str, ...], parameters: Mapping[str, str], kind: str | None, location: str | None
     ) -> Iterator[Listed]:
-        """A row as a table or view of Iceberg, if it is one.
+        """A row as a table or view of Iceberg, if it is one; one that names no metadata is unknown.
 
         Args:
             identifier: its name.
             parameters: what it says of itself.
             kind: the type of table that the metastore knows.
             location: where its files are.
-
-        Raises:
-            RepositoryError: it is Iceberg's, and names no metadata.
         """
         said = {key.lower(): value for key, value in parameters.items()}
         type_, named = str(said.get("table_type") or "").lower(), _named(parameters)
@@ -50,8 +46,10 @@ class Metastore:
             is_table = type_ in (_TABLE, _VIEW)
             yield Listed(identifier=identifier, is_view=type_ == _VIEW, is_table=is_table, metadata_location=named)
         elif type_ in (_TABLE, _VIEW):
-            raise RepositoryError(
-                f"{'.'.join(identifier)} has no {_METADATA_LOCATION} in {self._title}; drop or repair it"
+            problem = f"it has no {_METADATA_LOCATION} in {self._title}; drop or repair it"
+            previous = _named(parameters, _PREVIOUS)
+            yield Listed(
+                identifier=identifier, is_view=type_ == _VIEW, problem=problem, previous_location=previous or None
             )
         elif location and (kind or "").lower() != _PLAIN_VIEW:
             self._others[identifier] = location
@@ -65,10 +63,9 @@ class Metastore:
                 yield Listed(identifier=identifier, location=location, metadata_location=metadata)
 
 
-def _named(parameters: Mapping[str, str]) -> str | None:
+def _named(parameters: Mapping[str, str], name: str = _METADATA_LOCATION) -> str | None:
     """The metadata that a row names; some metastores change the case of keys."""
-    exact = parameters.get(_METADATA_LOCATION)
-    return exact or next((parameters[key] for key in sorted(parameters) if key.lower() == _METADATA_LOCATION), None)
+    return parameters.get(name) or next((parameters[key] for key in sorted(parameters) if key.lower() == name), None)
 
 
 def _place(location: str) -> str:

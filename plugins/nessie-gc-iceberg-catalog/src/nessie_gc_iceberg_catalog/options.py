@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from nessie_gc_core import ConnectorOptions, option, options, secret
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model import responses
 from nessie_gc_core.model.credentials import CredentialUse
 from nessie_gc_core.model.options import check_identity, secret_mapping
 from nessie_gc_core.model.table_patterns import TablePatterns, compiled
@@ -86,12 +87,38 @@ class IcebergCatalogOptions(ConnectorOptions):
         "calls are repeated for a minute instead (0: no call is ever repeated)",
     )
 
+    max_response_bytes: int = option(
+        responses.MAX_BYTES, help="maximum size of one response of a REST catalog, decompressed"
+    )
+    response_timeout_seconds: float = option(
+        responses.TIMEOUT_SECONDS,
+        help="how long one whole response of a REST catalog may take, however slowly it arrives",
+    )
+    max_pages: int = option(responses.MAX_PAGES, help="maximum number of pages of one listing of a REST catalog")
+    max_empty_pages: int = option(
+        responses.MAX_EMPTY_PAGES, help="how many pages without an entry may follow each other in such a listing"
+    )
+
     def __post_init__(self) -> None:
+        self.limits()
         if self.identity is not None:
             check_identity(self.identity)
         if self.parallelism < 1:
             raise ConfigurationError(f"option 'parallelism' must be at least 1, not {self.parallelism}")
         self.selection(Managers())
+
+    def limits(self) -> responses.ResponseLimits:
+        """What is accepted from a REST catalog.
+
+        Raises:
+            ConfigurationError: a limit is not a positive number.
+        """
+        return responses.ResponseLimits(
+            max_response_bytes=self.max_response_bytes,
+            response_timeout_seconds=self.response_timeout_seconds,
+            max_pages=self.max_pages,
+            max_empty_pages=self.max_empty_pages,
+        )
 
     def selection(self, managers: Managers) -> Selection:
         """Which tables are collected.

@@ -28,7 +28,7 @@ def list_sql_contents(catalog: SqlCatalog) -> list[Listed]:
     if not inspector.has_table(_TABLE):
         raise ConfigurationError(f"the database of catalog {catalog.name!r} has no table {_TABLE}; correct the uri")
     has_type = any(column["name"] == "iceberg_type" for column in inspector.get_columns(_TABLE))
-    names = ["catalog_name", "table_namespace", "table_name", "metadata_location"]
+    names = ["catalog_name", "table_namespace", "table_name", "metadata_location", "previous_metadata_location"]
     columns: list[sql.ColumnClause[str]] = [sql.column(name) for name in [*names, *["iceberg_type"] * has_type]]
     table = sql.table(_TABLE, *columns)
     mine = sql.select(*columns[1:]).select_from(table).where(columns[0] == catalog.name)
@@ -42,16 +42,18 @@ def list_sql_contents(catalog: SqlCatalog) -> list[Listed]:
             f"the database has no catalog {catalog.name!r}, only {', '.join(map(repr, sorted(others)))}; "
             "correct catalog_name"
         )
-    return [
-        _listed(row.table_namespace, row.table_name, row.metadata_location, row[-1] if has_type else None)
-        for row in rows
-    ]
+    return [_listed(*row[:4], row[4] if has_type else None) for row in rows]
 
 
-def _listed(namespace: str, name: str, metadata_location: str | None, iceberg_type: str | None) -> Listed:
+def _listed(
+    namespace: str | None, name: str | None, location: str | None, previous: str | None, iceberg_type: str | None
+) -> Listed:
+    if not name:
+        raise RepositoryError(f"table {_TABLE} has a row without a name in namespace {namespace!r}; repair it")
     identifier = (*(namespace.split(".") if namespace else ()), name)
-    if not metadata_location:
-        raise RepositoryError(f"{'.'.join(identifier)} has no metadata location in table {_TABLE}; drop or repair it")
     type_ = (iceberg_type or "TABLE").upper()
     is_table, is_view = type_ in ("TABLE", "VIEW"), type_ == "VIEW"
-    return Listed(identifier=identifier, is_view=is_view, is_table=is_table, metadata_location=metadata_location)
+    if not location:
+        problem = f"it has no metadata location in table {_TABLE}; drop or repair it"
+        return Listed(identifier=identifier, problem=problem, previous_location=previous or None)
+    return Listed(identifier=identifier, is_view=is_view, is_table=is_table, metadata_location=location)

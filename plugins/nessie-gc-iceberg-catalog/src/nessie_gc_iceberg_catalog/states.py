@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from nessie_gc_core.model import (
     Reference,
     TableMetadata,
 )
+from nessie_gc_core.model.responses import parsed_json
 from nessie_gc_core.model.table_properties import WRITE_PATHS
 from nessie_gc_core.model.times import from_millis
 from nessie_gc_iceberg_catalog.content_types import (
@@ -111,15 +111,23 @@ class ContentStates:
             )
 
 
-def parse_states(name: str, metadata_location: str, text: bytes | str, selection: Selection) -> ContentStates:
-    """The states that a table's metadata file lists; its locations are frozen where it is not to be collected.
+def parse_states(
+    name: str, metadata_location: str, metadata: bytes | str | Mapping[str, Any], selection: Selection
+) -> ContentStates:
+    """The states that a table's metadata lists; its locations are frozen where it is not to be collected.
+
+    Args:
+        name: the name of the table.
+        metadata_location: where its metadata is.
+        metadata: as JSON, or what is in it.
+        selection: which tables are collected.
 
     Raises:
         RepositoryError: it is not the metadata of an Iceberg table.
     """
     try:
-        metadata = json.loads(text)
-        return _states(name, metadata_location, metadata, selection)
+        fields: Any = metadata if isinstance(metadata, Mapping) else parsed_json(metadata)
+        return _states(name, metadata_location, fields, selection)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise RepositoryError(
             f"{metadata_location} of table {name} is not Iceberg table metadata ({type(error).__name__}: {error})"
@@ -135,6 +143,9 @@ def _states(name: str, metadata_location: str, metadata: Mapping[str, Any], sele
         for snapshot in listed
     ]
     current = metadata.get("current-snapshot-id")
+    ids = [snapshot.snapshot_id for snapshot in snapshots]
+    if len(set(ids)) < len(ids) or (current not in (None, -1) and int(current) not in ids):  # S34: some may be missing
+        raise ValueError("its list of snapshots repeats one, or lacks the current one")
     newest = [from_millis(int(metadata.get("last-updated-ms") or 0)), *(snapshot.time for snapshot in snapshots)]
     head = SnapshotState(snapshot_id=None if current in (None, -1) else int(current), time=max(newest))
     others = [snapshot for snapshot in snapshots if snapshot.snapshot_id != head.snapshot_id]
@@ -175,17 +186,19 @@ def _beside(states: ContentStates, content_type: str, **changes: str) -> Content
 
 
 def table_metadata(
-    text: bytes | str, metadata_location: str, reference: Reference, selection: Selection
+    metadata: bytes | str | Mapping[str, Any], metadata_location: str, reference: Reference, selection: Selection
 ) -> TableMetadata:
-    """What a table's metadata file lists, for snapshot expiry, and who else manages it.
+    """What a table's metadata lists, as JSON or what is in it, for snapshot expiry, and who else manages it.
 
     Raises:
         UnreadableFileError: it is not the metadata of an Iceberg table.
     """
     try:
-        fields = json.loads(text)
+        fields = metadata if isinstance(metadata, Mapping) else parsed_json(metadata)
     except (ValueError, RecursionError) as error:
         raise UnreadableFileError(metadata_location, f"it is not JSON: {error}") from error
+    if not isinstance(fields, Mapping):
+        raise UnreadableFileError(metadata_location, "it is not the metadata of a table")
     table = TableMetadata.parse(
         fields,
         metadata_location=metadata_location,
@@ -254,7 +267,7 @@ def other_states(name: str, location: str, metadata_location: str | None = None)
     return replace(_unread(OTHER_TABLE, name, location), metadata_location=metadata_location)
 
 
-def unknown_states(name: str, location: str, metadata_location: str | None = None) -> ContentStates:
+def unknown_states(name: str, location: str | None, metadata_location: str | None = None) -> ContentStates:
     """A table that could not be read just now.
 
     It is unknown, even if a reader understands its metadata later: the snapshots that could not be listed would be
@@ -271,11 +284,11 @@ def unknown_states(name: str, location: str, metadata_location: str | None = Non
     )
 
 
-def _unread(content_type: str, name: str, location: str) -> ContentStates:
-    """A table of which only a location is known."""
+def _unread(content_type: str, name: str, location: str | None) -> ContentStates:
+    """A table of which only a location is known, if that."""
     return ContentStates(
         name=name,
-        source=f"{content_type}:{location}",
+        source=f"{content_type}:{location or ''}",
         snapshots=_ONE_STATE,
         content_id=f"unreadable:{name}",
         content_type=content_type,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 from nessie_gc_core.model import TableMetadata
 from nessie_gc_iceberg_catalog.errors import without_values
@@ -24,22 +26,18 @@ def takes_locks(properties: Mapping[str, str]) -> bool:
     return properties.get(_LOCKS, "true").lower() == "true"
 
 
-def why_unwritable(catalog_type: str, table: TableMetadata, text: bytes | str | None = None) -> str | None:
+def why_unwritable(catalog_type: str, table: TableMetadata) -> str | None:
     """Why no commit to a table would be made or may be made; ``None``: nothing is known against it.
 
     Args:
         catalog_type: such as ``rest``, whose server makes the commits; elsewhere PyIceberg does.
         table: the table as it is now.
-        text: its metadata, where PyIceberg has not loaded it yet, which it does before every commit.
     """
-    reason = None if catalog_type == "rest" else _why_not_by_pyiceberg(catalog_type, table)
-    return _why_unloadable(text) if reason is None and text is not None else reason
-
-
-def _why_not_by_pyiceberg(catalog_type: str, table: TableMetadata) -> str | None:
     from pyiceberg.table.metadata import SUPPORTED_TABLE_FORMAT_VERSION
     from pyiceberg.table.refs import MAIN_BRANCH
 
+    if catalog_type == "rest":
+        return None
     if catalog_type in _WITHOUT_COMMITS:
         return f"PyIceberg cannot commit to tables of {catalog_type} catalogs"
     if table.format_version > SUPPORTED_TABLE_FORMAT_VERSION:
@@ -49,13 +47,22 @@ def _why_not_by_pyiceberg(catalog_type: str, table: TableMetadata) -> str | None
     return WITHOUT_LOCKS if catalog_type == "hive" and not takes_locks(table.properties) else None
 
 
-def _why_unloadable(text: bytes | str) -> str | None:
+def why_unloadable(metadata: bytes | str | Mapping[str, Any]) -> str | None:
+    """Why PyIceberg cannot load a table, as it does before each commit, whoever makes that; ``None``: it can.
+
+    Args:
+        metadata: that of the table, as JSON or what is in it.
+    """
     from pyiceberg.table.metadata import TableMetadataUtil
 
+    text = json.dumps(metadata) if isinstance(metadata, Mapping) else metadata
     try:
         TableMetadataUtil.parse_raw(text if isinstance(text, str) else text.decode())
     except Exception as error:  # noqa: BLE001 - whatever PyIceberg raises here, it raises before a commit as well
         cause = error.__cause__
         said = without_values(cause if isinstance(cause, Exception) else error)
-        return f"PyIceberg, which makes the commit, cannot load its metadata ({said})"
+        return (
+            f"PyIceberg, which loads it before each commit, cannot load it ({said}); expire its snapshots with "
+            "Iceberg's own procedure"
+        )
     return None

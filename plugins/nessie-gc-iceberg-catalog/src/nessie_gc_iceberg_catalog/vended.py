@@ -14,9 +14,9 @@ from nessie_gc_core.model.credentials import CredentialPlace, StorageCredential
 from nessie_gc_core.model.table_properties import WRITE_PATHS
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 from nessie_gc_iceberg_catalog.names import identifier_of, reference_name
+from nessie_gc_iceberg_catalog.rest import LimitedRestCatalog, LoadedContent
 
 if TYPE_CHECKING:
-    from pyiceberg.catalog.rest import RestCatalog, TableResponse
     from pyiceberg.catalog.rest.scan_planning import StorageCredential as Given
 
 log = logging.getLogger(__name__)
@@ -28,12 +28,11 @@ _GONE = (NoSuchTableError, NoSuchIdentifierError)
 class CatalogCredentials:
     """Loads tables for the sake of what the catalog's answers say of their storage."""
 
-    def __init__(self, catalog: RestCatalog, call: Caller, parallelism: int) -> None:
+    def __init__(self, catalog: LimitedRestCatalog, call: Caller, parallelism: int) -> None:
         self._catalog = catalog
         self._call = call
         self._parallelism = parallelism
-        # PyIceberg keeps of an answer only the credentials of one location.
-        catalog.__dict__["_response_to_table"] = lambda _, answer: answer
+        # PyIceberg keeps only the credentials of one location.
         catalog.__dict__["_resolve_storage_credentials"] = lambda given, _: given
 
     def places(self, contents: Iterable[Listed]) -> Iterator[CredentialPlace]:
@@ -58,9 +57,11 @@ class CatalogCredentials:
             return name, []
         if answer is None:
             return name, []
-        properties = answer.metadata.properties
-        written = [properties[key] for key in WRITE_PATHS if properties.get(key)]
-        return name, [answer.metadata.location, *written, *_folder(answer.metadata_location or "")]
+        properties = answer.metadata.get("properties")
+        said = properties if isinstance(properties, dict) else {}
+        written = [str(said[key]) for key in WRITE_PATHS if said.get(key)]
+        home = [] if answer.location is None else [answer.location]
+        return name, [*home, *written, *_folder(answer.metadata_location or "")]
 
     def of(self, name: str) -> Sequence[StorageCredential]:
         """New ones of a table; none if it is gone.
@@ -74,11 +75,10 @@ class CatalogCredentials:
         if given:
             return _parsed(given)
         answer = self._loaded(identifier)
-        return (
-            []
-            if answer is None
-            else _parsed(answer.storage_credentials) or StorageCredential.parse(None, answer.config)
-        )
+        if answer is None:
+            return []
+        vended = self._call(answer.credentials, f"loading the credentials of table {name}")
+        return _parsed(vended) or StorageCredential.parse(None, answer.config)
 
     def _given(self, identifier: tuple[str, ...]) -> Sequence[Given]:
         load = cast("Callable[[tuple[str, ...], str], Any]", self._catalog.load_credentials)
@@ -91,13 +91,12 @@ class CatalogCredentials:
         """Closes the catalog."""
         self._catalog.close()
 
-    def _loaded(self, identifier: tuple[str, ...]) -> TableResponse | None:
+    def _loaded(self, identifier: tuple[str, ...]) -> LoadedContent | None:
         return self._call(lambda: self._answer(identifier), f"loading table {reference_name(identifier)}")
 
-    def _answer(self, identifier: tuple[str, ...]) -> TableResponse | None:
-        load = cast("Callable[[tuple[str, ...]], Any]", self._catalog.load_table)
+    def _answer(self, identifier: tuple[str, ...]) -> LoadedContent | None:
         try:
-            return cast("TableResponse", load(identifier))
+            return self._catalog.answer_for_table(identifier)
         except _GONE:
             return None
 

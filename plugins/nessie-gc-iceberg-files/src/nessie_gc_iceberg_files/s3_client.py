@@ -18,6 +18,7 @@ from botocore.utils import get_environ_proxies, is_valid_endpoint_url
 from obstore.store import S3Store
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.text import one_line
 from nessie_gc_iceberg_files.quick_reads import by_proxy
 from nessie_gc_iceberg_files.vended_s3 import VendedCredentials, vended_session
 
@@ -55,7 +56,7 @@ def s3_session(properties: Mapping[str, str], vended: VendedCredentials | None =
             profile_name=_first(properties, "s3.profile-name", "client.profile-name"),
         )
     except Exception as error:  # botocore raises many kinds on bad profiles
-        raise ConfigurationError(f"cannot create an S3 client from the properties: {error}") from error
+        raise ConfigurationError(f"cannot create an S3 client from the properties: {one_line(error)}") from error
 
 
 def check_s3(properties: Mapping[str, str]) -> None:
@@ -87,7 +88,7 @@ def s3_client(session: boto3.Session, properties: Mapping[str, str]) -> Any:
             config=config,
         )
     except Exception as error:  # botocore raises many kinds on bad endpoints and regions
-        raise ConfigurationError(f"cannot create an S3 client from the properties: {error}") from error
+        raise ConfigurationError(f"cannot create an S3 client from the properties: {one_line(error)}") from error
 
 
 def s3_reads(

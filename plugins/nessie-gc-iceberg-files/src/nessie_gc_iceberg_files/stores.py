@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from nessie_gc_core.model.batches import to_micros
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus
 from nessie_gc_core.model.quarantine import FileMove, MoveOutcome, MoveStatus
+from nessie_gc_core.model.text import without_passwords
 from nessie_gc_core.model.unpacking import Limit
 from nessie_gc_core.model.versions import FileVersion, VersionOutcome
 
@@ -226,8 +227,8 @@ def moved_by(deleted: DeleteOutcome) -> MoveOutcome:
 
 
 def one_line(text: object, limit: int = 300) -> str:
-    """The text as one short line."""
-    line = " ".join(str(text).split())
+    """The text as one short line, without passwords."""
+    line = without_passwords(" ".join(str(text).split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
@@ -20,7 +20,9 @@ from nessie_gc_core.errors import (
     RepositoryError,
     ServiceUnavailableError,
 )
+from nessie_gc_core.model.responses import PageCount, ResponseLimits
 from nessie_gc_nessie.authentication import Authentication
+from nessie_gc_nessie.contents import COMMIT_ID, NO_COMMIT
 from nessie_gc_nessie.transport import Transport, json_of
 
 Answer = Mapping[str, Any]
@@ -40,10 +42,14 @@ class Refusal(NamedTuple):
 class NessieClient:
     """Asks a Nessie server, follows every page, and turns its refusals into our errors."""
 
-    def __init__(self, uri: str, authentication: Authentication, transport: Transport) -> None:
+    def __init__(
+        self, uri: str, authentication: Authentication, transport: Transport, limits: ResponseLimits | None = None
+    ) -> None:
         self.uri = normalized(uri)
         self._authentication = authentication
         self._transport = transport
+        self._limits = ResponseLimits() if limits is None else limits
+        self._no_commit: str | None = None
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Answer:
         """The JSON object at a path.
@@ -185,16 +191,48 @@ class NessieClient:
             raise self._error(response, path)
         return response
 
+    def config(self) -> Answer:
+        """What the server says of itself.
+
+        Raises:
+            RepositoryError: the hash that it has where there is no commit is not one; and all errors of :meth:`get`.
+        """
+        config = self.get("config")
+        found = config.get("noAncestorHash", NO_COMMIT)
+        if not isinstance(found, str) or not COMMIT_ID.fullmatch(found):
+            raise self.nonsense("config", "does not say which hash stands for no commit")
+        self._no_commit = found
+        return config
+
+    def no_commit(self) -> str:
+        """The hash that the server has where there is no commit; errors are those of :meth:`config`."""
+        if self._no_commit is None:
+            self.config()
+        return self._no_commit or NO_COMMIT
+
+    def is_no_commit(self, commit_id: str) -> bool:
+        """Whether a hash is the one that the server itself has where there is no commit (S34).
+
+        It is asked once, and only if that is likely.
+        """
+        return commit_id in (NO_COMMIT, self._no_commit) and commit_id == self.no_commit()
+
     def pages(
-        self, path: str, params: Mapping[str, str], *, sizes: Callable[[int], int]
-    ) -> Generator[Answer, None, None]:
-        """All pages of an answer, fetched as they are consumed; ``sizes`` gives the page size by page number.
+        self, path: str, params: Mapping[str, str], *, items: str, sizes: Callable[[int], int]
+    ) -> Generator[Sequence[object], None, None]:
+        """What is in all pages of an answer, fetched as they are consumed.
+
+        Args:
+            path: what is asked for.
+            params: parameters of the request.
+            items: the name of the list in each page.
+            sizes: gives the page size by page number.
 
         Raises:
             RepositoryError: the pages do not come to an end that can be trusted; and all errors of :meth:`get`.
         """
         token: str | None = None
-        number = 0
+        number, count = 0, PageCount(f"{self._server}: the response to GET {path}", self._limits)
         while True:
             page_params = {**params, "max-records": str(sizes(number))}
             if token is not None:
@@ -203,12 +241,18 @@ class NessieClient:
             more = page.get("hasMore")
             if not isinstance(more, bool):
                 raise self.nonsense(path, "does not say whether there are more pages")
-            yield page
+            found = page.get(items)
+            if not isinstance(found, list):
+                raise self.nonsense(path, f"has no list {items!r}")
+            following = page.get("token")
+            if not more and following is not None:
+                raise self.nonsense(path, "has no more pages, and yet a way to get the next one")
+            yield found
             if not more:
                 return
-            following = page.get("token")
-            if not isinstance(following, str) or not following or following == token:
+            if not isinstance(following, str) or not following:
                 raise self.nonsense(path, "has more pages, but no way to get the next one")
+            count.follow(following, len(found))
             token, number = following, number + 1
 
     def nonsense(self, path: str, what: str) -> RepositoryError:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import datetime
+from itertools import chain
 from typing import ClassVar, cast
 
 from nessie_gc_core.connectors import RepositoryConnector
@@ -15,9 +16,9 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, Reference, ReferenceKind
 from nessie_gc_core.model.urls import comparable
 from nessie_gc_nessie.authentication import Authentication, anonymous, basic, bearer
-from nessie_gc_nessie.client import Answer, NessieClient
+from nessie_gc_nessie.client import NessieClient
 from nessie_gc_nessie.commits import commit_metadata
-from nessie_gc_nessie.contents import NO_COMMIT, entry_of, log_entry_of, reference_of
+from nessie_gc_nessie.contents import COMMIT_ID, elements_of, entry_of, log_entry_of, reference_of
 from nessie_gc_nessie.oauth2 import OAuth2ClientCredentials
 from nessie_gc_nessie.options import NessieOptions
 from nessie_gc_nessie.references import delete_reference, make_reference, merge_branch, rights_to_make
@@ -28,7 +29,6 @@ FIRST_HISTORY_PAGE = 32
 LARGEST_HISTORY_PAGE = 250
 """What the server gives at most, whatever is asked for."""
 _INSTANT = re.compile(r"\d{4,}-\d\d-\d\dT[0-9:.]{5,20}Z")
-_COMMIT_ID = re.compile(r"(?:[0-9a-fA-F]{2}){4,32}")
 
 
 class NessieConnector(RepositoryConnector):
@@ -58,7 +58,8 @@ class NessieConnector(RepositoryConnector):
         self._page_size = resolved.page_size
         self._authentication_type = resolved.authentication
         self._transport = Transport(resolved, sleep=sleep, clock=clock)
-        self._client = NessieClient(resolved.uri, _authentication(resolved, self._transport, clock), self._transport)
+        authentication = _authentication(resolved, self._transport, clock)
+        self._client = NessieClient(resolved.uri, authentication, self._transport, resolved.limits())
 
     def identity(self) -> str:
         """The option ``identity``, else the instant at which the server says its repository was created.
@@ -89,50 +90,74 @@ class NessieConnector(RepositoryConnector):
 
     def _created(self) -> str | None:
         """The instant of the repository's creation, to the nanosecond, with a name before it."""
-        created = self._client.get("config").get("repositoryCreationTimestamp")
+        created = self._client.config().get("repositoryCreationTimestamp")
         if not isinstance(created, str) or not _INSTANT.fullmatch(created) or created.startswith("1970-"):
             return None
         return f"nessie:created:{created}"
 
     def references(self) -> Iterator[Reference]:
-        """All branches and tags; errors as the contract says, and ConfigurationError where no Nessie API is there."""
-        with closing(self._client.pages("trees", {}, sizes=lambda number: self._page_size)) as pages:
-            for page in pages:
-                for found in self._items("trees", page, "references"):
-                    yield reference_of(found)
+        """All branches and tags; errors as the contract says, and ConfigurationError where no Nessie API is there.
+
+        A server without any is one that hides them from the account, or forgot them: its default branch never goes.
+        """
+        pages = self._client.pages("trees", {}, items="references", sizes=self._listing_page_size)
+        is_empty = True
+        with closing(pages):
+            for found in chain.from_iterable(pages):
+                is_empty = False
+                yield reference_of(found, self._client.is_no_commit)
+        if is_empty:
+            raise RepositoryError(
+                f"Nessie at {self._client.uri} lists no reference, though its default branch is always there; grant "
+                "the account VIEW_REFERENCE, and check any proxy in front of the server"
+            )
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
         """The history of the reference's commit in growing pages; a gap or an early end is a RepositoryError."""
-        if reference.commit_id in (None, NO_COMMIT):
+        if reference.commit_id is None:
             return
-        expected: str | None = _checked_commit_id(reference).lower()
-        path = f"trees/@{expected}/history"
-        with closing(self._client.pages(path, {"fetch": "ALL"}, sizes=self._history_page_size)) as pages:
-            for page in pages:
-                for found in self._items(path, page, "logEntries"):
-                    entry = log_entry_of(found)
-                    if expected is None or not entry.commit_id.startswith(expected):
-                        raise self._gap(reference, expected or "the end", f"commit {entry.commit_id}")
-                    expected = entry.parent_id
-                    yield entry
+        head = _checked_commit_id(reference).lower()
+        if self._client.is_no_commit(head):
+            return
+        expected: str | None = head
+        path, is_head = f"trees/@{head}/history", True
+        pages = self._client.pages(path, {"fetch": "ALL"}, items="logEntries", sizes=self._history_page_size)
+        with closing(pages):
+            for found in chain.from_iterable(pages):
+                entry = log_entry_of(found, self._client.is_no_commit)
+                # only the reference's own commit may be shortened
+                if not (entry.commit_id.startswith(head) if is_head else entry.commit_id == expected):
+                    raise self._gap(reference, expected or "the end", f"commit {entry.commit_id}")
+                if entry.parent_id == entry.commit_id:
+                    raise self._gap(reference, "a parent", f"commit {entry.commit_id}, which is its own")
+                expected, is_head = entry.parent_id, False
+                yield entry
         if expected is not None:
             raise self._gap(reference, expected, "the end")
 
     def contents(self, reference: Reference) -> Iterator[ContentVersion]:
         """The contents at the reference's commit, a page of keys with their contents at a time."""
-        if reference.commit_id in (None, NO_COMMIT):
+        if reference.commit_id is None:
             return
         commit_id = _checked_commit_id(reference)
+        if self._client.is_no_commit(commit_id):
+            return
         for found in self._entries(commit_id):
             version = entry_of(found, commit_id)
             if version is not None:
                 yield version
 
     def _entries(self, commit_id: str) -> Iterator[object]:
-        path = f"trees/@{commit_id}/entries"
-        with closing(self._client.pages(path, {"content": "true"}, sizes=lambda number: self._page_size)) as pages:
-            for page in pages:
-                yield from self._items(path, page, "entries")
+        """All keys at a commit, each once: where one comes twice, another one may be missing."""
+        path, seen = f"trees/@{commit_id}/entries", set[tuple[str, ...]]()
+        pages = self._client.pages(path, {"content": "true"}, items="entries", sizes=self._listing_page_size)
+        with closing(pages):
+            for found in chain.from_iterable(pages):
+                elements = elements_of(found)
+                if elements in seen:
+                    raise self._client.nonsense(path, f"lists the key {'.'.join(elements)!r} twice")
+                seen.add(elements)
+                yield found
 
     def commit_metadata(
         self, branch: Reference, changes: Sequence[tuple[ContentVersion, str]], *, message: str
@@ -143,15 +168,14 @@ class NessieConnector(RepositoryConnector):
 
     def default_reference(self) -> str:
         """The server's default branch."""
-        name = self._client.get("config").get("defaultBranch")
+        name = self._client.config().get("defaultBranch")
         if not isinstance(name, str) or not name:
             raise self._client.nonsense("config", "does not name a default branch")
         return name
 
     def make_branch(self, name: str) -> bool:
         """Creates a branch that begins before the first commit, so that it holds nothing and keeps nothing alive."""
-        nothing = self._client.get("config").get("noAncestorHash", NO_COMMIT)
-        body = {"type": "DETACHED", "hash": nothing}
+        body = {"type": "DETACHED", "hash": self._client.no_commit()}
         what, rights = f"the branch {name!r}", rights_to_make(ReferenceKind.BRANCH)
         conflict = self._client.post("trees", {"name": name, "type": "BRANCH"}, body, what=what, rights=rights)
         if conflict is None:
@@ -190,7 +214,7 @@ class NessieConnector(RepositoryConnector):
             ConfigurationError: it does not speak version 2 of the REST API.
             ServiceUnavailableError, AccessDeniedError, RepositoryError: as for :meth:`references`.
         """
-        config = self._client.get("config")
+        config = self._client.config()
         newest = config.get("maxSupportedApiVersion")
         if not isinstance(newest, int):
             raise self._client.nonsense("config", "does not name the versions of the REST API")
@@ -214,14 +238,11 @@ class NessieConnector(RepositoryConnector):
             f"found {found}; check the server and any proxy in front of it"
         )
 
+    def _listing_page_size(self, number: int) -> int:
+        return self._page_size
+
     def _history_page_size(self, number: int) -> int:
         return min(FIRST_HISTORY_PAGE << min(number, 8), LARGEST_HISTORY_PAGE, self._page_size)
-
-    def _items(self, path: str, page: Answer, name: str) -> Sequence[object]:
-        items = page.get(name)
-        if not isinstance(items, list):
-            raise self._client.nonsense(path, f"has no list {name!r}")
-        return items
 
 
 def _authentication(options: NessieOptions, transport: Transport, clock: Callable[[], float]) -> Authentication:
@@ -232,7 +253,7 @@ def _authentication(options: NessieOptions, transport: Transport, clock: Callabl
 
 def _checked_commit_id(reference: Reference) -> str:
     commit_id = reference.commit_id or ""
-    if not _COMMIT_ID.fullmatch(commit_id):
+    if not COMMIT_ID.fullmatch(commit_id):
         raise ReferenceNotFoundError(
             f"commit {commit_id!r} of reference {reference.name!r} does not exist: it is not a Nessie commit hash"
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -20,7 +21,10 @@ from nessie_gc_core.model.repository import (
 )
 
 NO_COMMIT = hashlib.sha256(b"empty").hexdigest()
-"""The hash that stands where there is no commit: the head of an empty branch, the parent of the first commit."""
+"""What stands where there is no commit (the head of an empty branch, the parent of the first commit), unless the server
+says otherwise."""
+COMMIT_ID = re.compile(r"(?:[0-9a-fA-F]{2}){4,32}")
+"""The hash of a commit; a server accepts a shortened one as well."""
 NAMESPACE = "NAMESPACE"
 """The one content type that never has files."""
 UDF = "UDF"
@@ -30,27 +34,32 @@ _VERSION_FIELDS = {ICEBERG_TABLE: "snapshotId", ICEBERG_VIEW: "versionId"}
 _T = TypeVar("_T")
 
 
-def reference_of(answer: object) -> Reference:
-    """A branch or tag of the listing of references."""
+def reference_of(answer: object, is_no_commit: Callable[[str], bool]) -> Reference:
+    """A branch or tag of the listing of references, at a commit unless the server says that there is none."""
     found = _expected(answer, dict, "a reference")
     kind = _field(found, "type", str)
     if kind not in ReferenceKind.__members__:
         raise RepositoryError(f"Nessie lists a reference of the unknown type {kind!r}; a newer plugin may know it")
-    return Reference(
-        name=_field(found, "name", str), kind=ReferenceKind(kind), commit_id=_commit(_optional(found, "hash", str))
-    )
+    name = _field(found, "name", str)
+    try:
+        commit_id = _commit(found, "hash")
+    except RepositoryError as error:
+        raise RepositoryError(
+            f"{kind.lower()} {name!r} has no commit that can be read, which is not to be empty: {error}"
+        ) from error
+    return Reference(name=name, kind=ReferenceKind(kind), commit_id=None if is_no_commit(commit_id) else commit_id)
 
 
-def log_entry_of(answer: object) -> LogEntry:
-    """A commit with its operations."""
+def log_entry_of(answer: object, is_no_commit: Callable[[str], bool]) -> LogEntry:
+    """A commit with its operations, and with its parent unless the server says that there is none."""
     found = _expected(answer, dict, "a commit")
     meta = _field(found, "commitMeta", dict)
-    commit_id = _field(meta, "hash", str)
+    commit_id, parent = _commit(meta, "hash"), _parent(found, meta)
     commit_time = _time(_field(meta, "commitTime", str), commit_id)
     operations = _optional(found, "operations", list)
     return LogEntry(
         commit_id=commit_id,
-        parent_id=_parent(found, meta),
+        parent_id=None if is_no_commit(parent) else parent,
         commit_time=commit_time,
         operations=None
         if operations is None
@@ -61,12 +70,20 @@ def log_entry_of(answer: object) -> LogEntry:
 def entry_of(answer: object, commit_id: str) -> ContentVersion | None:
     """The content of a key in a listing of contents; ``None`` if it has no files."""
     found = _expected(answer, dict, "an entry")
-    key = _content_key(_field(found, "name", dict))
-    if _field(found, "type", str) == NAMESPACE:
+    key, content_type = ".".join(elements_of(found)), _field(found, "type", str)
+    content = _optional(found, "content", dict)
+    if content is None and content_type == NAMESPACE:
         return None
-    if found.get("content") is None:
+    if content is None:
         raise RepositoryError(f"Nessie lists {key!r} without its content; upgrade the server to 0.60 or later")
-    return content_of(found["content"], key=key, commit_id=commit_id, commit_time=None)
+    if content.get("type") != content_type:
+        raise RepositoryError(f"Nessie lists {key!r} as {content_type}, and its content as {_shown(content)}")
+    return content_of(content, key=key, commit_id=commit_id, commit_time=None)
+
+
+def elements_of(answer: object) -> tuple[str, ...]:
+    """The elements of the key of an entry."""
+    return _elements(_field(_expected(answer, dict, "an entry"), "name", dict))
 
 
 def content_of(answer: object, *, key: str, commit_id: str, commit_time: datetime | None) -> ContentVersion | None:
@@ -110,20 +127,30 @@ def _operation(answer: object, commit_id: str, commit_time: datetime) -> Operati
 
 def _content_key(key: Mapping[str, Any]) -> str:
     """The elements joined with dots. An element may itself have dots; the key is for people, so that is left."""
-    elements = _field(key, "elements", list)
-    return ".".join(_expected(each, str, "an element of a content key") for each in elements)
+    return ".".join(_elements(key))
 
 
-def _parent(entry: Mapping[str, Any], meta: Mapping[str, Any]) -> str | None:
-    parent = _optional(entry, "parentCommitHash", str)
-    if parent is None:
-        parents = _optional(meta, "parentCommitHashes", list)
-        parent = _expected(parents[0], str, "a parent commit") if parents else None
-    return _commit(parent)
+def _elements(key: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(_expected(each, str, "an element of a content key") for each in _field(key, "elements", list))
 
 
-def _commit(commit_id: str | None) -> str | None:
-    return None if commit_id == NO_COMMIT else commit_id
+def _parent(entry: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
+    """The first parent, which stands in two places; a server of any version says it in one of them at least."""
+    parents = _optional(meta, "parentCommitHashes", list)
+    first = _commit({"parentCommitHashes": parents[0]}, "parentCommitHashes") if parents else None
+    if entry.get("parentCommitHash") is None:
+        return _commit(entry, "parentCommitHash") if first is None else first
+    parent = _commit(entry, "parentCommitHash")
+    if first not in (None, parent):
+        raise RepositoryError(f"commit {meta.get('hash')} has two first parents, {parent} and {first}")
+    return parent
+
+
+def _commit(mapping: Mapping[str, Any], name: str) -> str:
+    commit_id = _field(mapping, name, str)
+    if not COMMIT_ID.fullmatch(commit_id):
+        raise RepositoryError(f"Nessie's answer has {_shown(commit_id)} for {name!r}, which is not a commit hash")
+    return commit_id
 
 
 def _time(text: str, commit_id: str) -> datetime:
@@ -162,13 +189,13 @@ def _foreign_location(content: Mapping[str, Any], metadata_location: str | None)
 
 
 def _field(mapping: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
-    if mapping.get(name) is None:
+    if mapping.get(name) in (None, "", [], {}):
         raise RepositoryError(f"Nessie's answer lacks {name!r} in {_shown(mapping)}")
     return _expected(mapping[name], kind, repr(name))
 
 
 def _optional(mapping: Mapping[str, Any], name: str, kind: type[_T]) -> _T | None:
-    return None if mapping.get(name) is None else _field(mapping, name, kind)
+    return None if mapping.get(name) is None else _expected(mapping[name], kind, repr(name))
 
 
 def _expected(value: object, kind: type[_T], what: str) -> _T:
@@ -178,5 +205,8 @@ def _expected(value: object, kind: type[_T], what: str) -> _T:
 
 
 def _shown(value: object) -> str:
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except RecursionError:
+        text = "something that nests too deep"
     return text if len(text) <= 120 else text[:120] + "…"

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from nessie_gc_core import ConnectorOptions, option, options, secret
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model import responses
 from nessie_gc_core.model.options import check_identity, secret_mapping
 
 AUTHENTICATION_TYPES = ("none", "bearer", "basic", "oauth2")
@@ -46,6 +47,14 @@ class NessieOptions(ConnectorOptions):
     tls_ca_file: str | None = option(None, help="PEM file with trusted certificate authorities.", per_machine=True)
     tls_verify: bool = option(True, help="Whether to check the server's certificate.")
     page_size: int = option(1000, help="Maximum number of entries in one response (Nessie limits commits to 250).")
+    max_response_bytes: int = option(responses.MAX_BYTES, help="Maximum size of one response, decompressed.")
+    response_timeout_seconds: float = option(
+        responses.TIMEOUT_SECONDS, help="How long one whole response may take, however slowly it arrives."
+    )
+    max_pages: int = option(responses.MAX_PAGES, help="Maximum number of pages of one listing or history.")
+    max_empty_pages: int = option(
+        responses.MAX_EMPTY_PAGES, help="How many pages without an entry may follow each other."
+    )
     nessie_options: Mapping[str, str] = secret_mapping(
         help="Options of Nessie's Java client (nessie.authentication.type=BEARER, ...); unknown ones are rejected."
     )
@@ -65,8 +74,22 @@ class NessieOptions(ConnectorOptions):
             _check_number(name, getattr(self, name), least_exclusive=0)
         for name in ("retries", "retry_backoff_seconds", "reconnect_seconds"):
             _check_number(name, getattr(self, name), least_exclusive=-1)
+        self.limits()
         if not isinstance(self.nessie_options, Mapping):
             raise ConfigurationError("option 'nessie_options' is not a mapping; write it as key=value pairs")
+
+    def limits(self) -> responses.ResponseLimits:
+        """What is accepted from the server.
+
+        Raises:
+            ConfigurationError: a limit is not a positive number.
+        """
+        return responses.ResponseLimits(
+            max_response_bytes=self.max_response_bytes,
+            response_timeout_seconds=self.response_timeout_seconds,
+            max_pages=self.max_pages,
+            max_empty_pages=self.max_empty_pages,
+        )
 
     def resolved(self) -> NessieOptions:
         """These options with ``nessie_options`` turned into the options that they mean.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import ssl
@@ -17,7 +16,9 @@ from requests.auth import AuthBase
 from urllib3.exceptions import InvalidHeader, ReadTimeoutError
 from urllib3.util.retry import Retry
 
-from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
+from nessie_gc_core.errors import ConfigurationError, LimitExceededError, ServiceUnavailableError
+from nessie_gc_core.model.responses import parsed_json
+from nessie_gc_nessie.limited import limit
 from nessie_gc_nessie.options import NessieOptions
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class Transport:
             backoff_max=LONGEST_PAUSE_SECONDS,
         )
         self._retries = int(options.retries)
+        self._limits = options.limits()
         self._reconnect_seconds = float(options.reconnect_seconds)
         self._answered: set[str] = set()
         """The servers that did, by what errors call them: a token endpoint says nothing of Nessie."""
@@ -75,6 +77,7 @@ class Transport:
 
         Raises:
             ServiceUnavailableError: there was none, after all attempts.
+            LimitExceededError: it is too large, or took too long.
             ConfigurationError: the TLS settings do not fit.
         """
         headers = {"Accept": "application/json"}
@@ -147,6 +150,10 @@ class Transport:
                         verify=self._verify,
                         allow_redirects=False,
                     )
+            except LimitExceededError as error:
+                if once:  # what it answers to is done, or not
+                    raise ServiceUnavailableError(f"{server} has no usable answer: {error}") from error
+                raise
             except _TRANSIENT as error:
                 tls_error = _lasting_tls_error(error)
                 if tls_error is not None:
@@ -184,11 +191,16 @@ class Transport:
         try:
             session = self._idle.pop()
         except IndexError:
-            session = requests.Session()
+            session = self._new_session()
         try:
             yield session
         finally:
             self._idle.append(session)
+
+    def _new_session(self) -> requests.Session:
+        session = requests.Session()
+        limit(session, self._limits)
+        return session
 
 
 class _Authorization(AuthBase):
@@ -204,12 +216,12 @@ class _Authorization(AuthBase):
 
 
 def json_of(response: requests.Response) -> object:
-    """The JSON of an answer; ``None`` if it is none.
+    """The JSON of an answer; ``None`` if it is none, or nests too deep.
 
     By the standard library's parser: requests takes another one where that is installed.
     """
     try:
-        return json.loads(response.content)
+        return parsed_json(response.content)
     except ValueError:
         return None
 
