@@ -178,10 +178,9 @@ class IcebergCatalogConnector(RepositoryConnector):
             raise UnreadableFileError(source, one_line(error)) from error
         if found is not None:
             table = table_metadata(found, source, reference, self._selection)
-            why = why_unwritable(self._address.type, table) or why_unloadable(found)
-            yield replace(
-                table, unwritable=why if reference.name not in self._not_called_tables else NOT_CALLED_A_TABLE
-            )
+            why = NOT_CALLED_A_TABLE if reference.name in self._not_called_tables else None
+            why = why or why_unwritable(self._address.type, table) or why_unloadable(found)
+            yield replace(table, unwritable=why)
 
     def reload(self, table: TableMetadata) -> TableMetadata | None:
         """The table as its catalog has it now."""

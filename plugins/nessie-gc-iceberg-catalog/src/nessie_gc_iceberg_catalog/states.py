@@ -213,7 +213,7 @@ def table_metadata(
 def is_view(text: bytes | str) -> bool:
     """Whether a metadata file is that of a view, which is told by its own fields."""
     try:
-        fields = json.loads(text)
+        fields = parsed_json(text)
     except (ValueError, RecursionError):
         return False
     return isinstance(fields, dict) and "view-uuid" in fields and "table-uuid" not in fields

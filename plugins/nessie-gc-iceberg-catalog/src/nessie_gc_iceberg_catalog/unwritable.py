@@ -62,7 +62,7 @@ def why_unloadable(metadata: bytes | str | Mapping[str, Any]) -> str | None:
         cause = error.__cause__
         said = without_values(cause if isinstance(cause, Exception) else error)
         return (
-            f"PyIceberg, which loads it before each commit, cannot load it ({said}); expire its snapshots with "
+            f"PyIceberg cannot load it, as it does before each commit ({said}); expire its snapshots with "
             "Iceberg's own procedure"
         )
     return None
