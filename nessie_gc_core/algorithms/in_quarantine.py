@@ -17,6 +17,8 @@ from nessie_gc_core.model.locations import LocationRules, outermost
 from nessie_gc_core.model.quarantine import HeldFile
 from nessie_gc_core.model.relations import FILE_KEYS
 
+PREFIXES = pa.schema([pa.field("prefix", pa.string(), nullable=False)])
+"""Canonical prefixes."""
 _KEYS = list(FILE_KEYS.names)
 _NAMED = pa.schema([*FILE_KEYS, pa.field("path", pa.string(), nullable=False)])
 _TAKEN = pa.schema([pa.field("path", pa.string(), nullable=False), pa.field("location", pa.string(), nullable=False)])
@@ -46,10 +48,12 @@ class HeldPlaces:
         paths = paths.distinct(["path"]).checkpoint()
         if not paths.head(1).num_rows:
             return {}
-        taken = self.engine.dataset(to_batches(((f.location + f.path, f.location) for f in self.files()), _TAKEN), _TAKEN)
+        taken = self.engine.dataset(
+            to_batches(((f.location + f.path, f.location) for f in self.files()), _TAKEN), _TAKEN
+        )
         index = index_of_locations(taken, self.rules)
-        named = paths.flat_map(AtPlaces(index, _NAMED, every=True))
-        known = taken.flat_map(AtPlaces(index, _TAKEN_FROM)).distinct(_KEYS)
+        named = paths.flat_map(AtPlaces(index, schema=_NAMED, every=True))
+        known = taken.flat_map(AtPlaces(index, schema=_TAKEN_FROM)).distinct(_KEYS)
         found = named.left_join(known, _KEYS).present("location").distinct(["path"]).head(most)
         return {row["path"]: self.rules.place_prefix(row["location"]) for row in found.to_pylist()}
 
@@ -61,37 +65,51 @@ def index_of_locations(files: Dataset, rules: LocationRules) -> UnitIndex:
 
 
 class AtPlaces:
-    """Raw paths (a column ``path``) to where they are in an index; what is in none of its units is left out."""
+    """Raw paths to where they are in an index, with :data:`FILE_KEYS`; what is in none of its units is left out."""
 
-    def __init__(self, index: UnitIndex, schema: pa.Schema, *, every: bool = False) -> None:
+    def __init__(
+        self, *indexes: UnitIndex, schema: pa.Schema = FILE_KEYS, column: str = "path", every: bool = False
+    ) -> None:
         """Takes what finds places.
 
         Args:
-            index: the units.
+            indexes: the first that knows a path counts.
             schema: :data:`FILE_KEYS`, and further columns of the rows.
+            column: the column that has the paths.
             every: whether every place is meant that a path may mean.
         """
         self.schema = schema
-        self._index = index
+        self._indexes = indexes
+        self._column = column
         self._every = every
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Looks each path up."""
         carried = self.schema.names[len(_KEYS) :]
         for batch in batches:
-            paths = batch.column("path").to_pylist()
+            paths = batch.column(self._column).to_pylist()
             rows = list(to_rows(batch, *carried)) if carried else [()] * len(paths)
             yield from to_batches(((*place, *rows[at]) for at, place in self._found(paths)), self.schema)
 
     def _found(self, paths: Sequence[str]) -> Iterator[tuple[int, UnitKey]]:
-        found = self._index.by_folder(paths)
-        for at, (unit, key) in enumerate(zip(found.units, found.keys, strict=True)):
-            if unit is not None and key is not None:
-                yield at, (unit, key)
-        for at in found.single:
-            with suppress(UnknownLocationError):
-                places = self._index.places(paths[at]).all
-                yield from ((at, place) for place in (places if self._every else places[:1]))
+        left: Sequence[int] = range(len(paths))
+        for index in self._indexes:
+            found, known = index.by_folder([paths[at] for at in left]), set[int]()
+            for at, unit, key in zip(left, found.units, found.keys, strict=True):
+                if unit is not None and key is not None:
+                    known.add(at)
+                    yield at, (unit, key)
+            for at in (left[position] for position in found.single):
+                for place in self._places(index, paths[at]):
+                    known.add(at)
+                    yield at, place
+            left = [at for at in left if at not in known]
+
+    def _places(self, index: UnitIndex, path: str) -> Sequence[UnitKey]:
+        with suppress(UnknownLocationError):
+            places = index.places(path).all
+            return places if self._every else places[:1]
+        return ()
 
 
 class Below:
@@ -109,7 +127,21 @@ class Below:
             yield batch.filter(pa.array(mine, pa.bool_()))
 
     def around(self, path: str) -> str | None:
-        """The prefix around a canonical path."""
+        """The outermost prefix around a canonical path."""
         before = bisect.bisect_right(self._prefixes, path) - 1
         found = before >= 0 and path.startswith(self._prefixes[before])
         return self._prefixes[before] if found else None
+
+
+class Around(Below):
+    """Files (:data:`FILE_KEYS`) to the outermost of some canonical prefixes around each (:data:`PREFIXES`)."""
+
+    def __init__(self, prefixes: Iterable[str]) -> None:
+        """Takes the prefixes."""
+        super().__init__(prefixes, PREFIXES)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Compares each."""
+        for batch in batches:
+            found = (self.around("".join(row)) for row in to_texts(batch, *_KEYS))
+            yield from to_batches(((prefix,) for prefix in found if prefix is not None), self.schema)

@@ -22,6 +22,7 @@ from nessie_gc_core.services.finding_parameters import NoncurrentVersions
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.quarantine.holding import Holding, Tables
+from nessie_gc_core.services.quarantine.needed_again import NeededAgain
 from nessie_gc_core.services.quarantine.places import hold_places
 from nessie_gc_core.services.quarantine.tagged import leave_tagged
 from nessie_gc_core.services.recheck import BECAME_LIVE, Recheck
@@ -127,6 +128,7 @@ class Deletion:
                 if newly_live is not None:
                     with run.report.phase("recheck"):
                         self._spare(newly_live, steps[number:])
+                        self._keep_in_quarantine(newly_live)
                 with run.report.phase("delete"):
                     outcomes = self._take(step, records, outcome_file)
             run.tell("delete", len(steps), len(steps))
@@ -186,6 +188,13 @@ class Deletion:
         rows = self._rows.where("unit", sorted(units)) if units else self._rows
         if rows.where("verdict", [DEAD]).semi_join(newly_live, FILE_KEYS.names).head(1).num_rows:
             self._store(spare(rows, newly_live, BECAME_LIVE))
+
+    def _keep_in_quarantine(self, newly_live: Dataset) -> None:
+        """Spares the units of files (:data:`FILE_KEYS`) that are in quarantine, which get more time (S29)."""
+        plan, before = self._scope.plan, self._scope.plan.roots
+        NeededAgain(self._scope.index, plan, self._run).became_live(newly_live)
+        left = frozenset(plan.roots)
+        self._recheck.spared_units.update((unit, plan.why(unit)) for unit in before if unit not in left)
 
     def _take(self, step: Step, records: OutcomeRecords, outcome_file: OutcomeFile) -> Dataset:
         """Deletes one step: announces it, deletes, counts, and closes it."""

@@ -39,7 +39,7 @@ from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save_plan
 from nessie_gc_core.services.preconditions import check_marked, check_sweeper
 from nessie_gc_core.services.quarantine.holding import named
-from nessie_gc_core.services.quarantine.needed_again import keep_what_is_needed_again
+from nessie_gc_core.services.quarantine.needed_again import NeededAgain
 from nessie_gc_core.services.quarantine.tagged import look_for_tagged
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.run import Run, SweepRun
@@ -194,8 +194,10 @@ class _Sweep:
             with run.report.phase("expand"):
                 needed = find_needed(located, run, listed.check, self._cache)
             stored, counts = listed.result()
-        lost, verdicts = self._judged(needed, ages, stored, counts)
+        again = NeededAgain(needed.scope.index, needed.scope.plan, run)
+        lost, verdicts = self._judged(needed, ages, stored, counts, again)
         look_for_tagged(needed.expansion.reachable(), needed.scope, run)
+        again.keep(needed.expansion.reachable(), needed.expansion)
         verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed, counts), needed, run)
         warn_of_versions(needed.scope.plan.units, run, run.parameters)
         needed.scope.report_to(run)
@@ -269,7 +271,7 @@ class _Sweep:
         return stored.where("left_alone", [0]), counts
 
     def _judged(
-        self, needed: Needed, ages: dict[str, StoreAges], stored: Dataset, counts: StoredCounts
+        self, needed: Needed, ages: dict[str, StoreAges], stored: Dataset, counts: StoredCounts, again: NeededAgain
     ) -> tuple[Dataset, Dataset]:
         """What is reachable and not stored; and judges what is stored and not reachable."""
         run, report, plan = self._run, self._run.report, needed.scope.plan
@@ -277,7 +279,7 @@ class _Sweep:
         with report.phase("subtract"):
             for unit, problem in counts.problems.items():
                 plan.freeze([unit], problem)
-            lost = self._find_lost(stored.where("unit", sorted(plan.roots)), needed.expansion, plan, counts)
+            lost = self._find_lost(stored.where("unit", sorted(plan.roots)), needed.expansion, plan, counts, again)
             stored = stored.where("unit", sorted(plan.roots))
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))
@@ -316,19 +318,22 @@ class _Sweep:
             )
         return mine
 
-    def _find_lost(self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts) -> Dataset:
+    def _find_lost(
+        self, stored: Dataset, expansion: Expansion, plan: SweepPlan, counts: StoredCounts, again: NeededAgain
+    ) -> Dataset:
         """Reachable files that are not stored, which are reported; freezes units in which none was found."""
         mine = expansion.written().where("unit", sorted(plan.roots))  # not distinct, for that would not fit in memory
         lost = subtract.lost(stored, mine, expansion.spellings()).checkpoint()
         lost_by_unit = subtract.count_by_unit(lost)
+        if lost_by_unit:
+            lost = again.not_taken(lost)
+            lost_by_unit = subtract.count_by_unit(lost)
         if self._parameters.file_list:
             lost, units = not_in_lists(self._run, lost_by_unit, counts.files_by_unit, plan)
             missing = {unit: lost_by_unit[unit] for unit in units}
         else:
             missing = lost_by_unit
             self._run.report.lost.files = sum(lost_by_unit.values())
-            if lost_by_unit:
-                keep_what_is_needed_again(lost, self._run)
         for row in lost.head(MAX_NAMES).to_pylist():
             self._run.report.lost_files.append(NamedFile(row["path"], "it is referenced but missing"))
         needed = subtract.count_by_unit(mine.distinct(["unit", "key"])) if missing else {}
