@@ -61,7 +61,7 @@ class RestoreService(Release):
         return Restore(run.choice)
 
     def settle(self, file: HeldFile, status: str, reason: str | None, report: ReleaseReport) -> bool:
-        """The record of one that is nowhere stays, unless it is to be forgotten: this may be the wrong place to look."""
+        """The record of one that is nowhere stays, unless it is to be forgotten: it may have been the wrong store."""
         if status == MoveStatus.MOVED:
             report.count(report.done, file)
             return True
