@@ -360,6 +360,23 @@ def test_s29_what_was_needed_at_the_last_collection_is_not_purged_though_its_tim
     assert (0, len(held(services))) == (report.done.files, report.waiting.files)
 
 
+def test_s29_what_an_earlier_sweep_found_does_not_count_when_a_later_one_finds_the_file_needed(
+    lake: MemoryLake, services: LakeServices
+) -> None:
+    """The later one has another policy; no reference has moved."""
+    with_an_old_state(lake)
+    at_once = replace(FOLDER, quarantine_for=timedelta(0))
+    services.collect(POLICY, sweep=at_once)
+    lake.advance(timedelta(minutes=1))
+    services.collect("NONE", sweep=at_once)
+    lake.advance(timedelta(minutes=1))
+    report = purge(services)
+    assert (0, len(held(services))) == (report.done.files, report.waiting.files)
+    services.collect(POLICY)
+    lake.advance(timedelta(minutes=1))
+    assert len(held(services)) == purge(services).done.files
+
+
 def test_s29_a_purge_that_had_begun_lets_the_files_be_restored(lake: MemoryLake, services: LakeServices) -> None:
     old = with_an_old_state(lake)
     services.collect(POLICY, sweep=FOLDER)

@@ -91,7 +91,7 @@ class Unneeded:
         """The newest live set whose sweep found that nothing needs a file; ``None``: there is none.
 
         A file without a tag is not needed by a live set whose sweep began when its record was there as it is now, nor
-        by the one whose sweep took it.
+        by the one whose sweep took it, unless a later one found that it may be needed.
         """
         if bucket_of_tags(file.place) is not None:
             return self._by_time.get((file.repository, file.held))
@@ -99,7 +99,8 @@ class Unneeded:
         if newest is not None and newest.expiry_started is not None and file.held < newest.expiry_started:
             return newest
         own = self._by_id.get(file.live_set_id)
-        return own if own is not None and self._was_swept(own.id) else None
+        ended = None if own is None else own.expiry_completed
+        return own if own is not None and ended is not None and file.held <= ended and self._was_swept(own.id) else None
 
     def among(self, files: Sequence[HeldFile], report: ReleaseReport) -> tuple[list[HeldFile], list[HeldFile]]:
         """The files that may be purged, and those that are needed; the others wait, and the report says why."""
