@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.look_again import looked_up
 from nessie_gc_core.algorithms.unit_index import UnitIndex, UnitKey
+from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_batches, to_rows, to_texts
@@ -110,6 +112,23 @@ class AtPlaces:
             places = index.places(path).all
             return places if self._every else places[:1]
         return ()
+
+
+class NotThere:
+    """Files (columns ``location`` and ``path``) to those that are not stored there, or of which that is not known."""
+
+    def __init__(self, choice: ConnectorChoice, schema: pa.Schema) -> None:
+        """Takes what finds listers, and the columns."""
+        self.schema = schema
+        self._choice = choice
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Looks at each."""
+        with OpenConnectors(self._choice) as connectors:
+            for batch in batches:
+                names = [(location, path) for location, path in to_texts(batch, "location", "path")]
+                found, _ = looked_up(names, self._choice, connectors)
+                yield batch.filter(pa.array([name not in found for name in names], pa.bool_()))
 
 
 class Below:

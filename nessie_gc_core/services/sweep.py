@@ -197,7 +197,8 @@ class _Sweep:
         again = NeededAgain(needed.scope.index, needed.scope.plan, run)
         lost, verdicts = self._judged(needed, ages, stored, counts, again)
         look_for_tagged(needed.expansion.reachable(), needed.scope, run)
-        again.keep(needed.expansion.reachable(), needed.expansion)
+        unlisted = needed.expansion.reachable() if self._parameters.file_list else None
+        again.keep(unlisted=unlisted, outside=needed.expansion)
         verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed, counts), needed, run)
         warn_of_versions(needed.scope.plan.units, run, run.parameters)
         needed.scope.report_to(run)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from collecting import LakeServices, on_disk
@@ -14,8 +15,10 @@ from lakes_by_hand import lake_at
 from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, TableState, delete, load_history, put, save_history
 
+from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import Engine
+from nessie_gc_core.model.live_sets import EXPECTED, ReferenceHead
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.explain.parameters import ExplainParameters
@@ -72,6 +75,7 @@ def assert_all_is_held_back(report: GcReport, services: LakeServices, before: Ma
     assert (0, 0, 1) == (report.tolerated_missing, report.lost.files, report.exit_code)
     assert HOME in report.unknown
     assert any(HOW in text for text in report.warnings), report.warnings
+    assert any("'nessie-gc restore --under memory://wh/db/t/'" in with_flags(text) for text in report.warnings)
     assert report.in_quarantine.files == len(report.in_quarantine_files) > 0
     later = ends(services)
     assert [] == [path for path in before if later[path] <= before[path]]
@@ -260,6 +264,27 @@ def test_s29_a_data_file_that_a_branch_needs_between_mark_and_deletion_is_kept_i
     assert_all_is_held_back(report, services, before)
 
 
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_s29_a_file_that_was_written_again_is_not_the_one_in_quarantine(
+    lake: MemoryLake, services: LakeServices, meanwhile: bool
+) -> None:
+    old = with_an_old_state(lake)
+    services.collect(POLICY, sweep=FOLDER)
+    before = ends(services)
+    dead = lake.put("memory://wh/db/t/data/dead.parquet")
+    lake.advance(timedelta(days=20))
+
+    def write() -> None:
+        lake.commit("main", put(old.now.append("a.parquet").version))
+
+    if not meanwhile:
+        write()
+    report = services.collect(POLICY, between=write if meanwhile else lambda: None)
+    assert (0, {}, 0) == (report.in_quarantine.files, report.unknown, report.exit_code)
+    assert dead not in lake.paths()
+    assert before == ends(services)
+
+
 def test_s29_a_branch_before_deferred_deletions_keeps_them(lake: MemoryLake, services: LakeServices) -> None:
     old = with_an_old_state(lake, keep_its_files=True)
     services.collect(POLICY, sweep=FOLDER)
@@ -344,6 +369,20 @@ def test_s29_a_dry_run_vouches_for_nothing(lake: MemoryLake, services: LakeServi
     services.collect(POLICY, sweep=SweepParameters(dry_run=True))
     services.mark(POLICY)
     assert 0 == purge(services).done.files
+
+
+def test_s29_an_expiry_vouches_for_nothing(lake: MemoryLake, any_store: LakeServices) -> None:
+    """Its live set shows tables as they will be."""
+    with_an_old_state(lake)
+    any_store.collect(POLICY, sweep=FOLDER)
+    lake.advance(timedelta(days=31))
+    store, id_ = any_store.store, uuid4()
+    store.start_identify(id_, repository=any_store.repository.identity(), created=lake.time, policies=["NONE"])
+    head = ReferenceHead(name="main", commit_id=f"x{EXPECTED}", policy="NONE")
+    store.finish_identify(id_, at=lake.time, references_listed=lake.time, heads=[head])
+    store.start_expire(id_, at=lake.time)
+    store.finish_expire(id_, at=lake.time)
+    assert 0 == purge(any_store).done.files
 
 
 def test_s29_what_was_needed_at_the_last_collection_is_not_purged_though_its_time_is_over(

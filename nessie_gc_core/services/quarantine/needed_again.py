@@ -9,7 +9,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand import Expansion
-from nessie_gc_core.algorithms.in_quarantine import Around, AtPlaces, Below, index_of_locations
+from nessie_gc_core.algorithms.in_quarantine import Around, AtPlaces, Below, NotThere, index_of_locations
 from nessie_gc_core.algorithms.restorable import restore_call
 from nessie_gc_core.algorithms.subtract import count_by_unit
 from nessie_gc_core.algorithms.unit_index import UnitIndex
@@ -60,35 +60,40 @@ class NeededAgain:
         return missing.anti_join(found, _KEYS).checkpoint()
 
     def became_live(self, newly: Dataset) -> None:
-        """Freezes the units in which files became live (:data:`FILE_KEYS`) that are in quarantine, and keeps these."""
-        if self._held is not None:
-            found = self._held.where("tagged", [False]).semi_join(newly, _KEYS)
-            self._freeze(found.distinct(_KEYS).flat_map(_Named()).checkpoint())
-        self.keep(newly)
+        """Freezes the units in which files became live (:data:`FILE_KEYS`) that are in quarantine, and keeps these.
 
-    def keep(self, needed: Dataset, others: Expansion | None = None) -> None:
+        Nothing was listed since, so each is looked at: somebody may have written it again.
+        """
+        if self._held is not None:
+            found = self._held.where("tagged", [False]).semi_join(newly, _KEYS).distinct(_KEYS)
+            self._freeze(found.flat_map(NotThere(self._run.choice, _HELD)).flat_map(_Named()).checkpoint())
+        self.keep()
+
+    def keep(self, *, unlisted: Dataset | None = None, outside: Expansion | None = None) -> None:
         """Gives more time to all that is needed, or may be, and says what to restore; a dry run only says it.
 
         Args:
-            needed: what is needed in sweep units (:data:`FILE_KEYS`).
-            others: what is needed outside of them, too.
+            unlisted: what is needed (:data:`FILE_KEYS`), if no listing shows what of it is missing.
+            outside: what is needed, of which that outside of sweep units counts: it is not listed.
         """
         report, restorable = self._run.report, self._plan.restorable
         if self._held is not None:
             self._warn(self._held)
             if self._run.parameters.mode is not DeleteMode.DRY_RUN:
-                self._extend(self._held, needed, others)
+                self._extend(self._held, unlisted, outside)
         report.in_quarantine.files = restorable.count
         named = itertools.islice(restorable.files.items(), MAX_NAMES)
         report.in_quarantine_files = [NamedFile(path, reason) for path, reason in named]
 
-    def _extend(self, held: Dataset, needed: Dataset, others: Expansion | None) -> None:
+    def _extend(self, held: Dataset, unlisted: Dataset | None, outside: Expansion | None) -> None:
         run, now = self._run, self._run.clock()
         until = now + run.parameters.quarantine_for
-        maybe = held.flat_map(Below(self._plan.doubted, _HELD)).union(held.semi_join(needed, _KEYS))
-        if others is not None:
-            outside = others.files.where("kind", [PROBLEM], negate=True).matching("unit IS NULL").select(_PATHS)
-            maybe = maybe.union(held.semi_join(outside.flat_map(AtPlaces(self._taken_from, every=True)), _KEYS))
+        maybe = held.flat_map(Below(self._plan.doubted, _HELD))
+        if unlisted is not None:
+            maybe = maybe.union(held.semi_join(unlisted, _KEYS))
+        if outside is not None:
+            paths = outside.files.where("kind", [PROBLEM], negate=True).matching("unit IS NULL").select(_PATHS)
+            maybe = maybe.union(held.semi_join(paths.flat_map(AtPlaces(self._taken_from, every=True)), _KEYS))
         records = maybe.distinct(_RECORD_KEYS).checkpoint()
         change(records, run, lambda file: with_more_time(file, now=now, until=until))
 
@@ -101,10 +106,8 @@ class NeededAgain:
         self._plan.restorable.add(named, more=sum(by_unit.values()) - len(named))
         self._plan.restorable.prefixes.update(by_unit)
         for unit, files in by_unit.items():
-            what = "a file" if files == 1 else f"{files:,} files"
-            self._plan.freeze(
-                [unit], f"{what} needed here: in quarantine; {restore_call(unit)} brings back what was here"
-            )
+            what = f"{plural(files, 'needed file')} from here {'is' if files == 1 else 'are'} in quarantine"
+            self._plan.freeze([unit], f"{what}; {restore_call(unit)} brings back everything from here")
 
     def _warn(self, held: Dataset) -> None:
         """Says what restores what is needed; a location from which nothing is in quarantine is not named."""
@@ -113,9 +116,8 @@ class NeededAgain:
             return
         found = held.flat_map(Around(prefixes)).distinct(["prefix"]).summary().column("prefix").to_pylist()
         for prefix in sorted(found)[:_MOST_CALLS]:
-            self._run.report.warn(
-                f"files that live states need are in quarantine: {restore_call(prefix)} brings them back"
-            )
+            how = f"{restore_call(prefix)} brings them back"
+            self._run.report.warn(f"files that live states need are in quarantine: {how}")
         if len(found) > _MOST_CALLS:
             more = plural(len(found) - _MOST_CALLS, "location")
             self._run.report.warn(f"so are files from {more} more; `restore(everything=True)` brings back all")
