@@ -302,6 +302,53 @@ def test_s29_a_branch_before_deferred_deletions_keeps_them(lake: MemoryLake, ser
     assert all(until > before[path] for path, until in ends(services).items())
 
 
+def test_s29_what_this_very_run_has_taken_is_seen_by_its_recheck(lake: MemoryLake, services: LakeServices) -> None:
+    """A branch is created when half of the old state is in quarantine."""
+    old = with_an_old_state(lake)
+    in_steps = replace(FOLDER, files_per_step=1, recheck_interval=timedelta(0))
+    stored = lake.paths()
+
+    def progress(phase: str, done: int, total: int | None) -> None:
+        taken = [path for path in stored - lake.paths() if path == old.state.metadata_location]
+        if phase == "delete" and taken and not any(ref.name == "audit" for ref in lake.history.references()):
+            lake.branch("audit", old.commit)
+
+    report = services.collect(POLICY, sweep=in_steps, progress=progress)
+    assert any(ref.name == "audit" for ref in lake.history.references())
+    assert (1, 0) == (report.exit_code, report.tolerated_missing)
+    assert any(HOW in text for text in report.warnings), report.warnings
+    lake.advance(timedelta(days=1))
+    assert 0 == services.collect(POLICY).outcomes[Outcome.DELETED].files
+    restore(services)
+    assert old.state.needed <= lake.paths()
+
+
+@pytest.mark.parametrize("state", [HeldState.MOVING, HeldState.RESTORING, HeldState.PURGING])
+def test_s29_a_record_counts_in_every_state(lake: MemoryLake, services: LakeServices, state: HeldState) -> None:
+    """Some run was killed."""
+    old = with_an_old_state(lake)
+    services.collect(POLICY, sweep=FOLDER)
+    before = ends(services)
+    store = services.store
+    assert isinstance(store, SupportsQuarantine)
+    store.put_held_files([replace(file, state=state) for file in held(services)])
+    lake.branch("audit", old.commit)
+    lake.advance(timedelta(days=20))
+    assert_all_is_held_back(services.collect(POLICY), services, before)
+    restore(services)
+    assert old.state.needed <= lake.paths()
+
+
+def test_s29_a_file_in_quarantine_is_known_by_every_spelling(lake: MemoryLake, services: LakeServices) -> None:
+    old = with_an_old_state(lake)
+    services.collect(POLICY, sweep=FOLDER)
+    before = ends(services)
+    spelled = replace(old.state, metadata_location=old.state.metadata_location.replace("//wh/db/", "//wh//db/./"))
+    lake.commit("audit", put(spelled.version))
+    lake.advance(timedelta(days=20))
+    assert_all_is_held_back(services.collect(POLICY), services, before)
+
+
 # ---- other repositories -------------------------------------------------------------------------------
 def test_s29_what_another_repository_of_the_run_needs_is_not_tolerated_either(
     lake: MemoryLake, beside: MemoryLake, together: LakeServices
