@@ -116,8 +116,8 @@ class NeededAgain:
             return
         found = held.flat_map(Around(prefixes)).distinct(["prefix"]).summary().column("prefix").to_pylist()
         for prefix in sorted(found)[:_MOST_CALLS]:
-            how = f"{restore_call(prefix)} brings them back"
-            self._run.report.warn(f"files that live states need are in quarantine: {how}")
+            call = restore_call(prefix)
+            self._run.report.warn(f"files that live states need are in quarantine: {call} brings them back")
         if len(found) > _MOST_CALLS:
             more = plural(len(found) - _MOST_CALLS, "location")
             self._run.report.warn(f"so are files from {more} more; `restore(everything=True)` brings back all")
