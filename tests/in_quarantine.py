@@ -13,10 +13,12 @@ from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, TableState, put
 from pyarrow import parquet
 
 from nessie_gc_core.model.quarantine import HeldFile
+from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.quarantine.parameters import PurgeParameters, RestoreParameters
 from nessie_gc_core.services.quarantine.purge import PurgeService
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.quarantine.restore import RestoreService
+from nessie_gc_core.services.report import GcReport
 
 DEAD = {f"memory://wh/db/t/data/dead-{number}.parquet" for number in range(3)}
 FIRST = min(DEAD)
@@ -53,6 +55,11 @@ def restore(services: LakeServices, **chosen: Any) -> ReleaseReport:
     """Restores some files, or everything."""
     parameters = RestoreParameters(**(chosen or {"everything": True}))
     return RestoreService(parameters).run(services.run())
+
+
+def look(services: LakeServices, policy: str = "NONE") -> GcReport:
+    """A sweep that finds out what is needed, and takes nothing: a purge asks for a recent one."""
+    return services.sweep(services.mark(policy), SweepParameters(min_age=timedelta(days=10_000)))
 
 
 def purge(services: LakeServices, **chosen: Any) -> ReleaseReport:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.algorithms.disk import FILE
+from nessie_gc_core.algorithms.restorable import Restorable
 from nessie_gc_core.algorithms.spellings import Spellings
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.limits import AllowedLocations
@@ -47,15 +48,34 @@ class SweepPlan:
     """Canonical places in the units to which contents write beside their base locations, and others may as well."""
     rules: LocationRules = field(default_factory=LocationRules)
     """The rules of the run, and the links that lead to locations."""
+    doubted: set[str] = field(default_factory=set)
+    """Canonical prefixes in which more may be needed than is known, in a unit or not; an empty one: anywhere."""
+    restorable: Restorable = field(default_factory=Restorable)
+    """The needed files that are in quarantine."""
 
     def freeze(self, prefixes: Iterable[str], reason: str, *, unread: bool = False) -> None:
         """Removes every unit that overlaps one of the canonical prefixes, under any spelling that may mean it."""
         frozen = self.unread if unread else self.unknown
+        for form in self._all_forms(prefixes):
+            self.doubted.add(form)
+            self.doubted.update(self._take_out(form, frozen, reason))
+
+    def leave_alone(self, prefixes: Iterable[str], reason: str) -> None:
+        """The same where it is known what is needed, but not what is garbage."""
+        for form in self._all_forms(prefixes):
+            self._take_out(form, self.unknown, reason)
+
+    def _take_out(self, form: str, reasons: dict[str, str], reason: str) -> list[str]:
+        """Removes the units that overlap a prefix; returns their roots."""
+        start, end = self._overlapping(form)
+        roots = [unit.root for unit in self.units[start:end]]
+        reasons.update(dict.fromkeys(roots, reason))
+        del self.units[start:end]
+        return roots
+
+    def _all_forms(self, prefixes: Iterable[str]) -> set[str]:
         spellings = Spellings(self.rules)
-        for form in {form for prefix in set(prefixes) for form in self._forms(prefix, spellings)}:
-            start, end = self._overlapping(form)
-            frozen.update((unit.root, reason) for unit in self.units[start:end])
-            del self.units[start:end]
+        return {form for prefix in set(prefixes) for form in self._forms(prefix, spellings)}
 
     def _overlapping(self, form: str) -> tuple[int, int]:
         """Which units are in a canonical prefix, or hold it: roots are sorted, and none is inside another."""
@@ -109,6 +129,7 @@ class SweepPlan:
 
     def freeze_all(self, reason: str) -> None:
         """Removes every unit."""
+        self.doubted.add("")
         self.unknown.update(dict.fromkeys(self.roots, reason))
         self.units.clear()
 

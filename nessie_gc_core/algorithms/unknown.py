@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from nessie_gc_core.algorithms.expand import Expansion
+from nessie_gc_core.algorithms.in_quarantine import HeldPlaces
 from nessie_gc_core.algorithms.parents import climb
 from nessie_gc_core.algorithms.remembered import Remembered, Tolerance
+from nessie_gc_core.algorithms.restorable import in_quarantine
 from nessie_gc_core.algorithms.touched import TouchedFinder
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
@@ -21,7 +25,7 @@ from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.batches import to_tuples
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.relations import PROBLEM
+from nessie_gc_core.model.relations import PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 
 log = logging.getLogger(__name__)
@@ -30,6 +34,7 @@ MAX_PROBLEMS = 10_000
 """With more unreadable files than this, everything is frozen: the cause is then not the files."""
 MAX_NAMED = 100
 """Unreadable files that a plan names, beside the units that are frozen for them."""
+_PATH = pa.schema([VERSION_FILES.field("path")])
 
 
 @dataclass(slots=True)
@@ -41,6 +46,8 @@ class Problems:
     content_ids: set[str] = field(default_factory=set)
     tolerated: int = 0
     """Missing metadata files of older versions that an earlier run deleted."""
+    in_quarantine: dict[str, str] = field(default_factory=dict)
+    """Those of the files that are in quarantine: raw path to the canonical location from which it was taken (S29)."""
 
     def __bool__(self) -> bool:
         """Whether there is one."""
@@ -48,7 +55,8 @@ class Problems:
 
     def example(self, preferred: Callable[[str], bool] = lambda path: True) -> str:
         """One of the unreadable files and why it is; one of the preferred, where there is any."""
-        path = next((path for path in sorted(self.reasons) if preferred(path)), None)
+        restorable_first = sorted(self.reasons, key=lambda path: (path not in self.in_quarantine, path))
+        path = next((path for path in restorable_first if preferred(path)), None)
         if path is not None or len(self.reasons) == 1:
             path = path or min(self.reasons)
             return f"cannot read {path}: {self.reasons[path]}"
@@ -79,6 +87,8 @@ class UnknownFinder:
     rules: LocationRules
     choice: ConnectorChoice
     readers: Sequence[type[ContentToFiles]]
+    held: Callable[[], HeldPlaces | None] = lambda: None
+    """Where the files in quarantine were; ``None``: there are none."""
 
     def with_versions(self, versions: Iterable[Sequence[ContentVersion]]) -> UnknownFinder:
         """The same, knowing more live versions of each repository."""
@@ -88,9 +98,12 @@ class UnknownFinder:
     def find(self, version_files: Dataset, expansion: Expansion) -> Problems:
         """All problems of an expansion, with the contents that depend on them."""
         problems = Problems()
+        self._look_in_quarantine(version_files, expansion, problems)
         self._version_problems(version_files, problems)
         deep = expansion.problems().head(MAX_PROBLEMS + 1).to_pylist()
         problems.reasons.update({row["path"]: row["problem"] for row in deep})
+        for path, root in problems.in_quarantine.items():
+            problems.reasons[path] = in_quarantine(root)
         if deep and not problems.too_many:
             self._blame({row["path"] for row in deep}, version_files, expansion, problems)
         return problems
@@ -101,14 +114,18 @@ class UnknownFinder:
         """Takes every unit out of the plan that unknown contents touch; all, if it is unknown what one touches."""
         if not problems:
             return
-        for path in sorted(problems.reasons)[:MAX_NAMED]:
+        for path in sorted(problems.reasons.keys() - problems.in_quarantine.keys())[:MAX_NAMED]:
             plan.unreadable[path] = problems.reasons[path]
+        plan.restorable.add(problems.in_quarantine)
+        plan.freeze(problems.in_quarantine.values(), problems.example())
         if strict or problems.too_many:
             plan.freeze_all(problems.example())
             return
         touched = self._touched_finder().find(problems.content_ids, version_files, index)
         for prefix in sorted(touched.prefixes):
             plan.freeze([prefix], problems.example(functools.partial(self._is_below, prefix)))
+        if problems.in_quarantine:
+            plan.restorable.prefixes |= touched.prefixes
         if unplaced := sorted(problems.content_ids - touched.placed):
             plan.freeze_all(
                 f"cannot tell where the files of content {unplaced[0]} are ({problems.example()}): make its metadata "
@@ -129,11 +146,21 @@ class UnknownFinder:
         except UnknownLocationError:
             return False
 
+    def _look_in_quarantine(self, version_files: Dataset, expansion: Expansion, problems: Problems) -> None:
+        """Finds out which of the missing files are in quarantine: they are not lost, whatever a tombstone says."""
+        held = self.held()
+        if held is None:
+            return
+        missing = version_files.where("kind", [PROBLEM]).where("missing", [True]).select(_PATH)
+        unread = expansion.problems().select(_PATH)
+        problems.in_quarantine.update(held.among(missing.union(unread), most=MAX_PROBLEMS + 1))
+
     def _version_problems(self, version_files: Dataset, problems: Problems) -> None:
         rows = (row for batch in version_files.where("kind", [PROBLEM]).batches() for row in to_tuples(batch, _Unread))
         tolerance = Tolerance(self.remembered, self._comparable)
         while portion := list(itertools.islice(rows, 1000)):
-            tolerated = tolerance.of((row.path, row.content_id) for row in portion if row.missing)
+            missing = (row for row in portion if row.missing and row.path not in problems.in_quarantine)
+            tolerated = tolerance.of((row.path, row.content_id) for row in missing)
             for row in portion:
                 if (row.path, row.content_id) in tolerated:
                     problems.tolerated += 1

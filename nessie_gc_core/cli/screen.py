@@ -215,6 +215,8 @@ class _Page:
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
         self._left_out(report)
         self._reasons("dropped: these were swept too", report.dropped.items(), "cyan")
+        in_quarantine = "needed, but in quarantine: nothing was deleted there; restore these files"
+        self._files(in_quarantine, report.in_quarantine_files, report.in_quarantine.files, "red")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")
         self._files("spared", report.spared_files, report.outcomes[Outcome.SPARED].files, "yellow")
         self._files("lost: referenced but not stored", report.lost_files, report.lost.files, "yellow")

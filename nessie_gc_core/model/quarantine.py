@@ -104,7 +104,8 @@ class HeldFile:
     sidecar: bool = False
     """Whether it is a checksum sidecar, which is counted separately."""
     held: datetime
-    """When the move was recorded, UTC. Of a tagged file: as of when a sweep last found that nothing needs it."""
+    """When the move was recorded, UTC, or when a sweep last found that it may be needed: only one that began later says
+    that it is not. Of a tagged file: as of when a sweep last found that nothing needs it."""
     until: datetime
     """Until when it can be restored, UTC; then it may be purged."""
     state: HeldState = HeldState.MOVING

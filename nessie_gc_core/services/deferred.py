@@ -37,7 +37,7 @@ from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
 from nessie_gc_core.services.preconditions import check_executors, check_sweeper, check_swept
 from nessie_gc_core.services.quarantine.holding import named
-from nessie_gc_core.services.quarantine.places import check_outside
+from nessie_gc_core.services.quarantine.places import leave_quarantines_alone
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import Scope, scope_over
@@ -107,10 +107,10 @@ class _DeferredDeletion:
         run = self._run
         versions, types = stored_versions(run, run.numbers)
         plan = self._plan()
-        check_outside(run.parameters.quarantine, plan)
         index = UnitIndex.of(plan)  # of all units, so that those that are taken out from here on spare their files
         freeze_unread_repositories(plan, run)
         freeze_marked_by_now(plan, run.choice)
+        leave_quarantines_alone(plan, run)
         if not run.parameters.tables.takes_all:
             names = names_of(run, names_in(versions))
             leave_out(plan, run, names, seen_homes(run, names))

@@ -24,6 +24,7 @@ from nessie_gc_core.services.lost_and_found import keep_namesakes
 from nessie_gc_core.services.outcome_counts import Counts, add_outcomes
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.quarantine.holding import Holding, Tables
+from nessie_gc_core.services.quarantine.needed_again import NeededAgain
 from nessie_gc_core.services.quarantine.places import hold_places
 from nessie_gc_core.services.quarantine.tagged import leave_tagged
 from nessie_gc_core.services.recheck import BECAME_LIVE, NewlyNeeded, Recheck
@@ -131,6 +132,7 @@ class Deletion:
                 if newly_live is not None:
                     with run.report.phase("recheck"):
                         self._spare(newly_live, steps[number:])
+                        self._keep_in_quarantine(newly_live.files)
                 with run.report.phase("delete"):
                     outcomes = self._take(step, records, outcome_file)
             run.tell("delete", len(steps), len(steps))
@@ -193,6 +195,13 @@ class Deletion:
         kept = keep_namesakes(kept, newly_live.names, self._run)
         if kept is not rows:
             self._store(kept)
+
+    def _keep_in_quarantine(self, newly_live: Dataset) -> None:
+        """Spares the units of files (:data:`FILE_KEYS`) that are in quarantine, which get more time (S29)."""
+        plan, before = self._scope.plan, self._scope.plan.roots
+        NeededAgain(self._scope.index, plan, self._run).became_live(newly_live)
+        left = frozenset(plan.roots)
+        self._recheck.spared_units.update((unit, plan.why(unit)) for unit in before if unit not in left)
 
     def _take(self, step: Step, records: OutcomeRecords, outcome_file: OutcomeFile) -> Dataset:
         """Deletes one step: announces it, deletes, counts, and closes it."""

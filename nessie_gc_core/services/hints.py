@@ -20,7 +20,7 @@ MISSING_METADATA = (
 
 def warn_of_missing_metadata(problems: Problems, version_files: Dataset, run: SweepRun) -> None:
     """Says what tombstones are where metadata is missing and the store is too new to have any (S7)."""
-    if not problems.reasons or problems.tolerated:
+    if not problems.reasons or problems.tolerated or problems.in_quarantine:
         return
     missing = version_files.where("kind", [PROBLEM]).where("missing", [True])
     if missing.head(1).num_rows == 0:

@@ -14,7 +14,7 @@ from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.file_lists import not_in_lists
 from nessie_gc_core.services.looked_at import LookedAt
-from nessie_gc_core.services.quarantine.needed_again import keep_what_is_needed_again, keep_what_may_be_lost
+from nessie_gc_core.services.quarantine.needed_again import NeededAgain
 from nessie_gc_core.services.report import MAX_NAMES, NamedFile
 from nessie_gc_core.services.run import SweepRun
 
@@ -30,7 +30,14 @@ class Missing:
 
 
 def find_missing(
-    looked_at: LookedAt, expansion: Expansion, plan: SweepPlan, counts: StoredCounts, run: SweepRun, *, by_lists: bool
+    looked_at: LookedAt,
+    expansion: Expansion,
+    plan: SweepPlan,
+    counts: StoredCounts,
+    run: SweepRun,
+    again: NeededAgain,
+    *,
+    by_lists: bool,
 ) -> Missing:
     """Reachable files that are not stored, which are reported; freezes units in which none was found.
 
@@ -40,14 +47,18 @@ def find_missing(
         plan: the units.
         counts: what was listed in each unit.
         run: the run.
+        again: knows what of it is in quarantine, which is not missing.
         by_lists: whether lists of files replace the listing, which may be older than the files.
     """
     nowhere = looked_at.nowhere(expansion, plan).checkpoint()
     missing = count_by_unit(nowhere)
+    if missing:
+        nowhere = again.not_taken(nowhere)
+        missing = count_by_unit(nowhere)
     if not missing:
         return Missing(lost=nowhere, names=None)
     names = lost_names(nowhere).checkpoint()
-    keep_what_may_be_lost(nowhere, names, run)
+    again.may_be_lost(names)
     missing.pop(NOWHERE, None)
     lost_files = nowhere.where("unit", [NOWHERE], negate=True)
     if by_lists:
@@ -55,8 +66,6 @@ def find_missing(
         missing = {unit: missing[unit] for unit in units}
     else:
         run.report.lost.files = sum(missing.values())
-        if missing:
-            keep_what_is_needed_again(lost_files, run)
     for row in lost_files.head(MAX_NAMES).to_pylist():
         run.report.lost_files.append(NamedFile(row["path"], "it is referenced but missing"))
     _freeze_where_nothing_was_found(missing, expansion, plan)

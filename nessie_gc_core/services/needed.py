@@ -33,7 +33,7 @@ from nessie_gc_core.services.left_out import Names, leave_out, names_in, names_o
 from nessie_gc_core.services.marked import freeze_translated
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
-from nessie_gc_core.services.quarantine.places import check_outside, leave_quarantines_alone
+from nessie_gc_core.services.quarantine.places import leave_quarantines_alone
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder
 from nessie_gc_core.services.shared_places import freeze_for_unread, refuse_places_of_others, refuse_unused
@@ -105,7 +105,6 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         known = itertools.chain(_raw_locations(homes), _comparable(shared, run.choice.rules()))
         gone = dropped_contents(run, dropped, known, all_are_read=not unread)
     plan = _plan(homes, shared, [each.location for each in gone], unread, run)
-    check_outside(run.parameters.quarantine, plan)
     freeze_for_unread(plan, unread, version_files)
     freeze_translated(plan, version_files)
     freeze_unread_repositories(plan, run, homes, shared)

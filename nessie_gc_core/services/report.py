@@ -131,6 +131,9 @@ class GcReport:
     may_be_lost: Tally = field(default_factory=Tally)
     """Spared files with the name of a reachable file that was found nowhere (S30); their bytes are not known."""
     may_be_lost_files: list[NamedFile] = field(default_factory=list)
+    in_quarantine: Tally = field(default_factory=Tally)
+    """Files that live states need and that are in quarantine; their bytes are not counted (S29)."""
+    in_quarantine_files: list[NamedFile] = field(default_factory=list)
     failed_files: list[NamedFile] = field(default_factory=list)
     spared_files: list[NamedFile] = field(default_factory=list)
     tolerated_missing: int = 0
@@ -169,8 +172,9 @@ class GcReport:
 
     @property
     def exit_code(self) -> int:
-        """1 where a deletion failed, something stayed unknown or a file could not be read, else 0."""
-        return 1 if self.outcomes[Outcome.FAILED].files or self.unknown or self.unreadable else 0
+        """1 if a deletion failed, something stayed unknown, or a needed file could not be read or is in quarantine."""
+        failed = self.outcomes[Outcome.FAILED].files
+        return 1 if failed or self.unknown or self.unreadable or self.in_quarantine.files else 0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -233,6 +237,10 @@ class GcReport:
             "tables": None if self.tables is None else [table.to_dict() for table in self.tables],
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},
             "may_be_lost": {"files": self.may_be_lost.files, "names": [_file(f) for f in self.may_be_lost_files]},
+            "in_quarantine": {
+                "files": self.in_quarantine.files,
+                "names": [_file(f) for f in self.in_quarantine_files],
+            },
             "failed_files": [_file(f) for f in self.failed_files],
             "spared_files": [_file(f) for f in self.spared_files],
             "tolerated_missing": self.tolerated_missing,
@@ -252,7 +260,8 @@ class GcReport:
         """Does nothing where everything that should be done is done.
 
         Raises:
-            IncompleteError: a deletion failed, something stayed unknown or a file could not be read.
+            IncompleteError: a deletion failed, something stayed unknown, or a needed file could not be read or is in
+                quarantine.
         """
         if not self.exit_code:
             return
@@ -261,6 +270,7 @@ class GcReport:
             f"{plural(failed, 'file')} could not be deleted": failed,
             plural(len(self.unknown), "unknown location"): len(self.unknown),
             f"{plural(len(self.unreadable), 'file')} could not be read": len(self.unreadable),
+            f"{plural(self.in_quarantine.files, 'needed file')} in quarantine": self.in_quarantine.files,
         }
         said = ", ".join(text for text, count in found.items() if count)
         raise IncompleteError(f"live set {self.live_set_id}: {said}; see the report, and run again")

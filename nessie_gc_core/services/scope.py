@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from nessie_gc_core.algorithms.in_quarantine import HeldPlaces
 from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.algorithms.remembered import Remembered
 from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.algorithms.unknown import UnknownFinder
-from nessie_gc_core.connectors import ContentToFiles, LiveSetStore
+from nessie_gc_core.connectors import ContentToFiles, LiveSetStore, SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import EXPANDED_FILES
@@ -98,7 +99,22 @@ def qualified(versions: Iterable[ContentVersion], number: int) -> Iterator[Conte
 def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[ContentToFiles]]) -> UnknownFinder:
     """What finds out which contents of the run's live sets are unknown."""
     remembered = [_remembered(run.store, member) for member in run.members]
-    return UnknownFinder(engine=run.engine, remembered=remembered, rules=plan.rules, choice=run.choice, readers=readers)
+    return UnknownFinder(
+        engine=run.engine,
+        remembered=remembered,
+        rules=plan.rules,
+        choice=run.choice,
+        readers=readers,
+        held=lambda: _held_places(run, plan.rules),
+    )
+
+
+def _held_places(run: SweepRun, rules: LocationRules) -> HeldPlaces | None:
+    """Where files in quarantine were, of whatever repository: those that share one storage share their files."""
+    store = run.store
+    if not isinstance(store, SupportsQuarantine) or next(iter(store.quarantines()), None) is None:
+        return None
+    return HeldPlaces(engine=run.engine, files=store.held_files, rules=rules)
 
 
 def _remembered(store: LiveSetStore, member: Member) -> Remembered:

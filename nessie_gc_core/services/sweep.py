@@ -41,6 +41,7 @@ from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.making import named_by_plan, planned_by, save_plan
 from nessie_gc_core.services.preconditions import check_marked, check_sweeper
 from nessie_gc_core.services.quarantine.holding import named
+from nessie_gc_core.services.quarantine.needed_again import NeededAgain
 from nessie_gc_core.services.quarantine.tagged import look_for_tagged
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
@@ -201,8 +202,11 @@ class _Sweep:
                 needed = find_needed(located, run, listed.check, self._cache)
             stored, counts = listed.result()
         looked_at = LookedAt.by_listing(stored, located.plan, located.places())
-        missing, verdicts = self._judged(needed, ages, looked_at, counts)
+        again = NeededAgain(needed.scope.index, needed.scope.plan, run)
+        missing, verdicts = self._judged(needed, ages, looked_at, counts, again)
         look_for_tagged(needed.expansion.reachable(), needed.scope, run, missing.names)
+        unlisted = needed.expansion.reachable() if self._parameters.file_list else None
+        again.keep(unlisted=unlisted, outside=needed.expansion)
         verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed, counts), needed, run)
         warn_of_versions(needed.scope.plan.units, run, run.parameters)
         needed.scope.report_to(run)
@@ -282,7 +286,7 @@ class _Sweep:
         return stored.where("left_alone", [0]), counts
 
     def _judged(
-        self, needed: Needed, ages: dict[str, StoreAges], looked_at: LookedAt, counts: StoredCounts
+        self, needed: Needed, ages: dict[str, StoreAges], looked_at: LookedAt, counts: StoredCounts, again: NeededAgain
     ) -> tuple[Missing, Dataset]:
         """What is reachable and not stored; and judges what is stored and not reachable."""
         run, report, plan = self._run, self._run.report, needed.scope.plan
@@ -293,7 +297,7 @@ class _Sweep:
                 plan.freeze([unit], problem)
             freeze_marked(plan, counts.marks)
             reachable = with_hints(needed, looked_at.stored, counts.marks, run)
-            missing = find_missing(looked_at, needed.expansion, plan, counts, run, by_lists=by_lists)
+            missing = find_missing(looked_at, needed.expansion, plan, counts, run, again, by_lists=by_lists)
             stored = looked_at.stored.where("unit", sorted(plan.roots))
             for root in plan.roots:
                 report.files_listed.add(*counts.files.get(root, (0, 0)))

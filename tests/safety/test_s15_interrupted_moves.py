@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from collecting import LakeServices
-from in_quarantine import DEAD, held, named, purge, restore, there, with_garbage
+from in_quarantine import DEAD, held, look, named, purge, restore, there, with_garbage
 from killing import Killer
 from nessie_gc_memory import MemoryLake
 
@@ -31,6 +31,7 @@ def killer(lake: MemoryLake, services: LakeServices, monkeypatch: pytest.MonkeyP
     held_in(services.store).put_held_files([replace(file, state=HeldState.MOVING) for file in held(services)])
     lake.put(max(DEAD), b"its original")
     lake.advance(MONTH)
+    look(services)
     return Killer(lake, services, monkeypatch)
 
 

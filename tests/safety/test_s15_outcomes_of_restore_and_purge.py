@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from collecting import LakeServices
-from in_quarantine import held, named, purge, restore, rows
+from in_quarantine import held, look, named, purge, restore, rows
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, put
 
 from nessie_gc_core import hookimpl
@@ -59,6 +59,7 @@ def live_set(request: pytest.FixtureRequest, lake: MemoryLake, services: LakeSer
     id_ = services.mark()
     services.sweep(id_, SweepParameters(quarantine=[PLACES[request.param]]))
     lake.advance(timedelta(days=40))
+    look(services)
     return str(id_)
 
 

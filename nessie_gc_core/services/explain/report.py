@@ -22,6 +22,8 @@ class Standing(StrEnum):
     """A live content version needs it."""
     LOST = "lost"
     """A live content version needs it, and it is not stored."""
+    IN_QUARANTINE = "in_quarantine"
+    """A live content version needs it, or may need it, and it is in quarantine, from which it can be restored."""
     FROZEN = "frozen"
     """Nothing that could be read needs it, but something there could not be read, so all of it stays."""
     REFUSED = "refused"
@@ -45,6 +47,7 @@ class Standing(StrEnum):
 _MEANINGS = {
     Standing.LIVE: "live",
     Standing.LOST: "lost: needed, but missing",
+    Standing.IN_QUARANTINE: "in quarantine, though a live state needs it or may need it",
     Standing.FROZEN: "frozen",
     Standing.REFUSED: "refused",
     Standing.LEFT_OUT: "left out",
@@ -56,6 +59,7 @@ _MEANINGS = {
     Standing.UNREFERENCED: "unreferenced: nothing needs it, and a run deletes it",
 }
 
+_OPEN = {Standing.FROZEN, Standing.IN_QUARANTINE}
 _NOT_SWEPT = {Standing.OUTSIDE, Standing.LEFT_OUT, Standing.REFUSED}
 
 
@@ -144,7 +148,8 @@ class ExplainedFile:
         lines = [self.path, f"  {_MEANINGS[self.standing]}" + (f": {self.reason}" if self.reason else "")]
         if self.size is not None:
             at = f", modified {self.modified:%Y-%m-%d %H:%M:%S} UTC" if self.modified is not None else ""
-            lines.append(f"  {self.size:,} bytes{at}, in {self.location}")
+            where = "" if self.location is None else f", in {self.location}"
+            lines.append(f"  {self.size:,} bytes{at}{where}")
         lines += [f"  named by {path}" for path in self.named_by[:_SHOWN]]
         lines += [f"  needed by {version}" for version in self.needed_by[:_SHOWN]]
         if self.versions > _SHOWN:
@@ -167,11 +172,12 @@ class ExplainReport(ShownAsText):
     def exit_code(self) -> int:
         """1 if the answer for one of the files is open because something could not be read, else 0.
 
-        Such a file is frozen, or in a place that is not swept, so that a table that cannot be read may still need it.
+        Such a file is frozen or in quarantine, or in a place that is not swept, so that a table that cannot be read may
+        still need it.
         """
         standings = {file.standing for file in self.files}
         is_open = standings & _NOT_SWEPT and (self.reading.unknown or self.reading.unreadable)
-        return 1 if Standing.FROZEN in standings or is_open else 0
+        return 1 if standings & _OPEN or is_open else 0
 
     def to_dict(self) -> dict[str, Any]:
         """The report as one JSON object."""

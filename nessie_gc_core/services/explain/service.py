@@ -41,7 +41,7 @@ _BY_OUTCOME = {
     Outcome.TOO_YOUNG: Standing.TOO_YOUNG,
     Outcome.SPARED: Standing.SPARED,
 }
-_NOT_STORED = {Standing.LOST, Standing.NOT_STORED}
+_PERHAPS_NEEDED = {Standing.LIVE, Standing.LOST, Standing.FROZEN}
 _NOT_IN_LIST = "the file list does not have it; it may be newer than the list"
 MAX_SPELLINGS = 1_000
 """Raw paths by which metadata may name one file."""
@@ -180,11 +180,11 @@ class _Explaining:
     def and_quarantine(self, files: Sequence[ExplainedFile], store: LiveSetStore) -> list[ExplainedFile]:
         """The same files; of those that are not stored, or are stored with a tag, it is said where they are held."""
         both = list(zip(self.looking.asked, files, strict=True))
-        missing = {asked.place for asked, file in both if file.standing in _NOT_STORED}
+        missing = {asked.place for asked, file in both if file.size is None}
         stored = {asked.place for asked, file in both if file.standing is Standing.LIVE or file.reason == ALREADY}
         rules = self.looking.located.plan.rules
-        held = {**in_quarantine(store, missing, rules), **in_quarantine(store, stored, rules, tagged=True)}
-        return [replace(file, reason=held.get(asked.place, file.reason)) for asked, file in both]
+        taken, tagged = in_quarantine(store, missing, rules), in_quarantine(store, stored, rules, tagged=True)
+        return [_where(file, taken.get(asked.place), tagged.get(asked.place)) for asked, file in both]
 
     def _named(self) -> dict[str, set[str]]:
         """By the place of a file, the raw paths by which live metadata names it."""
@@ -194,6 +194,9 @@ class _Explaining:
         for row in rows.distinct(["path"]).head(MAX_SPELLINGS * len(looking.asked)).to_pylist():
             for place in naming.places(row["unit"], row["key"], row["path"]):
                 named.setdefault(place, set()).add(row["path"])
+        for path in looking.located.plan.restorable.files:  # metadata that could not be read for that is not among them
+            for place in naming.places(None, None, path):
+                named.setdefault(place, set()).add(path)
         return named
 
     def _judged(self) -> Iterator[tuple[UnitKey, tuple[Outcome, str | None]]]:
@@ -255,6 +258,12 @@ class _Explaining:
             connectors.lister_alone(stored.location) as lister,
         ):
             return isinstance(lister, SupportsLookUp) and not any(lister.look_up(stored.location, [stored.path]))
+
+
+def _where(file: ExplainedFile, taken: str | None, tagged: str | None) -> ExplainedFile:
+    """The same file; if it is in quarantine, it is said where."""
+    standing = Standing.IN_QUARANTINE if taken and file.standing in _PERHAPS_NEEDED else file.standing
+    return replace(file, standing=standing, reason=tagged or taken or file.reason)
 
 
 def _note_of_cap(files: Sequence[ExplainedFile], max_deletes: int | None) -> Iterator[str]:

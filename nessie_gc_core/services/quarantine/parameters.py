@@ -48,6 +48,9 @@ class ReleaseParameters(ConnectorOptions):
         metavar="PATTERN",
         help="Only files whose whole former path matches this regular expression.",
     )
+    forget_missing: bool = option(
+        False, section=_FILES, help="Remove the records of files that are not in quarantine any more."
+    )
     dry_run: bool = option(False, section=SWEEP, help="Show which files are meant, and change nothing.")
     files_per_step: int = option(25_000, section=SWEEP, minimum=1, help="Process about this many files in one step.")
     outcomes_to: str | None = outcomes_option()
@@ -122,12 +125,9 @@ class RestoreParameters(ReleaseParameters):
 class PurgeParameters(ReleaseParameters):
     """Which files are deleted for good: of those that are chosen the ones whose time is over.
 
-    The limits of a sweep are those of tagged files, which are deleted at their own paths.
+    The limits of a sweep on places are those of tagged files, which are deleted at their own paths.
     """
 
-    forget_missing: bool = option(
-        False, section=_FILES, help="Remove the records of files that are not in quarantine any more."
-    )
     by_table: bool = by_table_option()
     allow: Sequence[str] = allow_option()
     min_depth: int | None = min_depth_option()
@@ -135,7 +135,7 @@ class PurgeParameters(ReleaseParameters):
     max_live_set_age: timedelta = max_live_set_age_option()
 
     def limits(self, run: Run) -> DeferredDeletionParameters:
-        """The limits of tagged files, as those of a deletion.
+        """The limits of a purge, as those of a deletion.
 
         Raises:
             ConfigurationError: one of them is invalid.

@@ -15,7 +15,7 @@ from nessie_gc_core.connectors import (
     SupportsQuarantine,
 )
 from nessie_gc_core.errors import ConfigurationError, NessieGcError, UnknownLocationError
-from nessie_gc_core.model.locations import LocationRules, store_of
+from nessie_gc_core.model.locations import LocationRules, store_of, with_slash
 from nessie_gc_core.model.quarantine import HeldFile, bucket_of, bucket_of_tags, bucket_of_versions
 from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.run import SweepRun
@@ -96,35 +96,18 @@ def check_release(connectors: OpenConnectors, places: Iterable[str]) -> None:
             raise ConfigurationError(refusal)
 
 
-def check_outside(raw: Collection[str], plan: SweepPlan) -> None:
-    """Refuses a quarantine among the tables; the plan still has all their locations, also those that are not swept.
-
-    Raises:
-        ConfigurationError: a quarantine is inside the location of a table, or around it.
-    """
-    refused = (plan.rules.place_prefix_or_none(location) or location for location in plan.refused)
-    roots = {*plan.roots, *plan.unknown, *plan.unread, *refused}
-    folders = [each for each in raw if bucket_of(each) is None]
-    for place, each in ((plan.rules.place_prefix(each), each) for each in folders):
-        for root in roots:
-            if place.startswith(root) or root.startswith(place):
-                where = "inside" if place.startswith(root) else "around"
-                raise ConfigurationError(
-                    f"`quarantine` {each} is {where} the table location {root}; name a folder outside all of them"
-                )
-
-
 def leave_quarantines_alone(plan: SweepPlan, run: SweepRun) -> None:
     """Takes every unit out of a plan that is in a quarantine, or has one in it: what is there is not garbage.
 
-    No listing shows hidden files, and of tagged ones there are records, so their buckets are swept as before.
+    Whoever can create a table can choose its location, so it stops nothing else. No listing shows hidden files, and of
+    tagged ones there are records, so their buckets are swept as before.
     """
-    if not isinstance(run.store, SupportsQuarantine):
-        return
-    places = {each.place for each in run.store.quarantines()}  # whoever moved files there
-    for raw in (each for each in places if bucket_of(each) is None):
-        place = plan.rules.place_prefix_or_none(raw) or raw
-        plan.freeze([place], f"the quarantine {raw} overlaps with it")
+    places = set(run.parameters.quarantine)
+    if isinstance(run.store, SupportsQuarantine):
+        places.update(each.place for each in run.store.quarantines())  # whoever moved files there
+    for raw in sorted(each for each in places if bucket_of(each) is None):
+        place = plan.rules.place_prefix_or_none(raw) or with_slash(raw)
+        plan.leave_alone([place], f"the quarantine {raw} overlaps with it; use a folder outside all table locations")
 
 
 def held_in(store: LiveSetStore) -> SupportsQuarantine:

@@ -32,9 +32,9 @@ _RELEASED = "somebody removed its tag or wrote it again, so it is not purged"
 class PurgeService(Release):
     """Delete files in quarantine whose time is over.
 
-    Without options it takes all of them. Plugins can veto, as for every deletion. Files at their original paths are
-    never touched, except those in quarantine with a tag: if a recent sweep found that nothing needs them, and no
-    reference that has moved since needs them.
+    Without options it takes all of them, if a recent sweep found that nothing needs them, and no reference that has
+    moved since needs them. Plugins can veto, as for every deletion. Files at their original paths are never touched,
+    except those in quarantine with a tag.
     """
 
     name: ClassVar[str] = "purge"
@@ -53,7 +53,7 @@ class PurgeService(Release):
         return file.state is HeldState.PURGING or now > file.until
 
     def chooser(self, run: Run, report: ReleaseReport) -> Choose:
-        """Tagged files only if nothing needs them; what is needed can be restored, though its purge had begun."""
+        """Only files that nothing needs; what is needed can be restored, though its purge had begun."""
         unneeded, store = Unneeded(run, self.parameters.limits(run)), held_in(run.store)
 
         def choose(files: Sequence[HeldFile]) -> Sequence[HeldFile]:

@@ -19,7 +19,7 @@ from nessie_gc_core.services.quarantine.release import Release, Undo
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.run import Run
 
-_MISSING = "it is neither in quarantine nor at its path; is this the right store?"
+_MISSING = "it is neither in quarantine nor at its path; is this the right store? `forget_missing` removes its record"
 _EXISTS = "a file is at its path that may be another one; it stays in quarantine"
 
 
@@ -62,7 +62,7 @@ class RestoreService(Release):
         return Restore(run.choice, still_held)
 
     def settle(self, file: HeldFile, status: str, reason: str | None, report: ReleaseReport) -> bool:
-        """The record of one that is nowhere stays: it may be looked for in the wrong place."""
+        """The record of one that is nowhere stays, unless it is to be forgotten: it may have been the wrong store."""
         if status == MoveStatus.MOVED:
             report.count(report.done, file)
             return True
@@ -70,6 +70,7 @@ class RestoreService(Release):
             report.count(report.unmoved, file)
         elif status == MoveStatus.MISSING:
             report.count(report.missing, file, _MISSING)
+            return self.parameters.forget_missing
         else:
             exists = status == MoveStatus.EXISTS and bucket_of_tags(file.place) is None
             report.count(report.failed, file, _EXISTS if exists else reason or "it was not moved")

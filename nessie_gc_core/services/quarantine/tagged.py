@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.quarantine.places import held_in
-from nessie_gc_core.services.quarantine.rows import RECORDS, record_of, record_row
+from nessie_gc_core.services.quarantine.rows import RECORDS, record_of, record_row, with_more_time
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
 
@@ -32,7 +32,6 @@ _KEYS = list(FILE_KEYS.names)
 _STATE = [*_KEYS, "modified"]
 """A file that was written again at the path of a tagged one is another file."""
 _TAGGED = pa.schema([*FILE_KEYS, *RECORDS])
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _HELD = (HeldState.HELD, HeldState.RESTORING, HeldState.PURGING)
 """States of a file that has its tag; one whose tagging was interrupted may have it."""
 
@@ -100,11 +99,12 @@ def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun, lost: Datas
             "takes the tags off"
         )
     if run.parameters.mode is not DeleteMode.DRY_RUN:
-        until, seen = run.clock() + run.parameters.quarantine_for, _seen_by_repository(run)
-        _change(needed, run, lambda file: _needed(file, until))
+        now, seen = run.clock(), _seen_by_repository(run)
+        until = now + run.parameters.quarantine_for
+        change(needed, run, lambda file: with_more_time(file, now=now, until=until))
         held = maybe.where("state", list(_HELD)).where("repository", sorted(seen))
         unneeded = held.anti_join(reachable, _KEYS)
-        _change(unneeded, run, lambda file: replace(file, held=max(file.held, seen[file.repository])))
+        change(unneeded, run, lambda file: replace(file, held=max(file.held, seen[file.repository])))
 
 
 def _seen_by_repository(run: SweepRun) -> Mapping[str, datetime]:
@@ -113,22 +113,13 @@ def _seen_by_repository(run: SweepRun) -> Mapping[str, datetime]:
     return {each.repository: seen_at(each) for each in read if vouches(each)}
 
 
-def _change(held: Dataset, run: SweepRun, changed: Callable[[HeldFile], HeldFile]) -> None:
+def change(held: Dataset, run: SweepRun, changed: Callable[[HeldFile], HeldFile]) -> None:
     """Puts the records that change; a driver that was paused does not put back what is somebody else's by now."""
     for batch in held.batches():
         records = map(record_of, batch.select(RECORDS.names).to_pylist())
         new = [after for file in records if (after := changed(file)) != file]
         run.lease.check()
         held_in(run.store).put_held_files(new)
-
-
-def _needed(file: HeldFile, until: datetime) -> HeldFile:
-    """The record of a needed file, which can be restored even if its purge had begun.
-
-    What an earlier sweep found does not count any more: it may have had another policy.
-    """
-    state = HeldState.HELD if file.state is HeldState.PURGING else file.state
-    return replace(file, held=_NEVER, until=max(file.until, until), state=state)
 
 
 def _held(index: UnitIndex, run: SweepRun, states: Collection[HeldState] = _HELD) -> Dataset:

@@ -1,12 +1,14 @@
-"""Which tagged files may be purged: those that a sweep found unneeded, if no reference needs them since (S9, S10).
+"""Which files may be purged: those that a recent sweep found unneeded, if no reference needs them since (S9, S10, S29).
 
-Nobody notices when a table reads a tagged file again. So it is not enough that its time is over.
+A sweep that finds that a file is needed, or may be, gives it more time and says so in its record. But nobody notices
+what became live after that, nor when a table reads a tagged file again. So it is not enough that its time is over.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -16,9 +18,10 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.namesakes import namesakes
 from nessie_gc_core.algorithms.units import plan_units
-from nessie_gc_core.errors import NessieGcError, SafetyError
+from nessie_gc_core.errors import LiveSetNotFoundError, NessieGcError, SafetyError
 from nessie_gc_core.model.batches import to_batches, to_texts
-from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.limits import AllowedLocations
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import one_line, plural
@@ -51,24 +54,68 @@ class Unneeded:
     """Those of a deletion; which live set is meant, each file says."""
     _types: dict[UUID, Collection[str]] = field(default_factory=dict)
     """By live set, the content types that it has."""
+    _swept: dict[UUID, bool] = field(default_factory=dict)
+    """By live set, whether it was swept."""
 
     @cached_property
-    def _live_sets(self) -> Mapping[_Seen, LiveSet]:
-        """Those whose sweep can say that nothing needs a file."""
-        return {(each.repository, seen_at(each)): each for each in self.run.store.live_sets() if vouches(each)}
+    def _live_sets(self) -> Sequence[LiveSet]:
+        """All of them, perhaps without their heads, newest first."""
+        return list(self.run.store.live_sets())
+
+    @cached_property
+    def _by_id(self) -> Mapping[UUID, LiveSet]:
+        return {each.id: each for each in self._live_sets}
+
+    @cached_property
+    def _by_time(self) -> Mapping[_Seen, LiveSet]:
+        """The same by their repository and time."""
+        return {(each.repository, seen_at(each)): each for each in self._live_sets if vouches(each)}
+
+    @cached_property
+    def _newest(self) -> Mapping[str, LiveSet]:
+        """Of each repository the newest that was swept to its end."""
+        found: dict[str, LiveSet] = {}
+        for each in self._live_sets:
+            if each.repository not in found and self._was_swept(each.id):
+                found[each.repository] = each
+        return found
+
+    def _was_swept(self, live_set_id: UUID) -> bool:
+        """Whether a live set was swept to its end, and its sweep can say that nothing needs a file."""
+        if live_set_id not in self._swept:
+            with suppress(LiveSetNotFoundError):
+                found = self.run.store.get(live_set_id)  # with its heads, which tell one of an expiry
+                self._swept[live_set_id] = found.status is LiveSetStatus.EXPIRY_SUCCESS and vouches(found)
+        return self._swept.setdefault(live_set_id, False)
+
+    def _that_says_so(self, file: HeldFile) -> LiveSet | None:
+        """The newest live set whose sweep found that nothing needs a file; ``None``: there is none.
+
+        A file without a tag is not needed by a live set whose sweep began when its record was there as it is now, nor
+        by the one whose sweep took it, unless a later one found that it may be needed.
+        """
+        if bucket_of_tags(file.place) is not None:
+            return self._by_time.get((file.repository, file.held))
+        newest = self._newest.get(file.repository)
+        if newest is not None and newest.expiry_started is not None and file.held < newest.expiry_started:
+            return newest
+        own = self._by_id.get(file.live_set_id)
+        ended = None if own is None else own.expiry_completed
+        return own if own is not None and ended is not None and file.held <= ended and self._was_swept(own.id) else None
 
     def among(self, files: Sequence[HeldFile], report: ReleaseReport) -> tuple[list[HeldFile], list[HeldFile]]:
         """The files that may be purged, and those that are needed; the others wait, and the report says why."""
         free, needed = list[HeldFile](), list[HeldFile]()
-        by_seen: dict[_Seen, list[HeldFile]] = {}
+        groups: dict[tuple[LiveSet | None, bool], list[HeldFile]] = {}
         for file in files:
-            if bucket_of_tags(file.place) is None or file.state is HeldState.MOVING:  # whose tag is only taken off
+            tagged = bucket_of_tags(file.place) is not None
+            if tagged and file.state is HeldState.MOVING:  # whose tag is only taken off
                 free.append(file)
             else:
-                by_seen.setdefault((file.repository, file.held), []).append(file)
-        for seen, some in by_seen.items():
+                groups.setdefault((self._that_says_so(file), tagged), []).append(file)
+        for (found, tagged), some in groups.items():
             try:
-                keys, reasons = self._looked_at(seen, some)
+                keys, reasons = self._looked_at(found, some, tagged=tagged)
             except NessieGcError as error:
                 keys, reasons = set(), dict.fromkeys(map(_name, some), one_line(error))
             for file in some:
@@ -80,22 +127,26 @@ class Unneeded:
                 else:
                     free.append(file)
             for reason, waiting in Counter(reasons.values()).items():
-                report.warnings.append(f"{plural(waiting, 'file')} with a tag not purged: {reason}")
+                what = f"{plural(waiting, 'file')} with a tag" if tagged else plural(waiting, "file")
+                report.warnings.append(f"{what} not purged: {reason}")
         return free, needed
 
-    def _looked_at(self, seen: _Seen, files: Sequence[HeldFile]) -> tuple[Collection[str], Mapping[str, str]]:
+    def _looked_at(
+        self, found: LiveSet | None, files: Sequence[HeldFile], *, tagged: bool
+    ) -> tuple[Collection[str], Mapping[str, str]]:
         """The names of files that are needed since a live set, and why that cannot be told of others.
 
         Raises:
             NessieGcError: it cannot be told of any.
         """
-        found = self._live_sets.get(seen)
         if found is None:
             raise SafetyError(_NOT_SEEN)
         first, *_ = together(self.run.store, found)  # it names all that were marked together
         run = self._at_work(self.run.store.get(first.id))  # with its heads
         rules = run.choice.rules()
-        plan = plan_units({file.location for file in files}, rules, run.parameters.allowed(rules))
+        # A file without a tag is no longer where the configuration may forbid to delete anything.
+        allowed = run.parameters.allowed(rules) if tagged else AllowedLocations(min_depth=0)
+        plan = plan_units({file.location for file in files}, rules, allowed)
         refused = dict(plan.refused)
         if first.id not in self._types:
             self._types[first.id] = stored_versions(run, run.numbers)[1]

@@ -110,10 +110,11 @@ def test_a_file_in_quarantine_says_where_it_is(lake: MemoryLake, services: LakeS
     assert Standing.NOT_STORED is found
     moved = r"it was moved to memory://wh/\.held/\S+/db/t/data/nobody\.parquet in quarantine; "
     assert re.fullmatch(moved + r"`restore` brings it back until 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC", str(reason))
+    assert (Standing.NOT_STORED, None) == standing(services, f"{HOME}/data/never.parquet")
     lake.commit("main", put(state.append(nobody).version))
     lake.objects.delete(nobody)
-    assert (Standing.LOST, reason) == standing(services, nobody)
-    assert (Standing.NOT_STORED, None) == standing(services, f"{HOME}/data/never.parquet")
+    assert (Standing.IN_QUARANTINE, reason) == standing(services, nobody)
+    assert Standing.FROZEN is standing(services, f"{HOME}/data/never.parquet")[0]
 
 
 def test_a_tagged_file_says_that_it_is_in_quarantine_whether_it_is_needed_or_not(
