@@ -67,7 +67,7 @@ def stored_from_lists(
     Raises:
         ListingError: a list cannot be read completely.
     """
-    key_rows = KeyRows(UnitIndex.of(SweepPlan(units=list(units), rules=rules)), units)
+    key_rows = KeyRows(UnitIndex.of(SweepPlan(units=list(units), rules=rules), uris=False), units)
     here = [each for each in lists if engine.distributed and each.is_local]  # workers may have other disks
     there = [each for each in lists if each not in here]
     keyed = _keyed_there(engine, there, key_rows)

@@ -16,8 +16,10 @@ _MOST = 100
 class Spellings:
     """Follows aliases, links, mounts and encoded characters from a canonical path; each only ever adds a spelling."""
 
-    def __init__(self, rules: LocationRules) -> None:
+    def __init__(self, rules: LocationRules, *, uris: bool = True) -> None:
+        """Takes the rules, and whether local paths may be URIs, as in metadata; else they are as they are stored."""
         self._rules = rules
+        self._uris = uris
         self._mounts = Mounts.read()
 
     def of(self, canonical: str) -> tuple[str, ...]:
@@ -74,4 +76,4 @@ class Spellings:
         yield from self._rules.all_aliased(canonical)
         if canonical.startswith(FILE):
             yield real_place(canonical, self._mounts)
-            yield from decoded(canonical)
+            yield from decoded(canonical) if self._uris else ()

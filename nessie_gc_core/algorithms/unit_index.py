@@ -53,6 +53,8 @@ class _Folder:
     places: Places
     paths: tuple[str, ...]
     """As it is written, and decoded where that differs; none: it is not on this disk."""
+    uris: bool
+    """Whether paths in it may be URIs."""
     links: frozenset[str] | None = None
     """The names of the links in it, once it was asked for many files."""
     asked: int = 0
@@ -67,11 +69,12 @@ class _Folder:
                 found = list(map(link_names, self.paths))
                 self.links = None if None in found else frozenset().union(*(names or () for names in found))
         has_link = any(self.linked(name)) if self.links is None else name in self.links
-        return not has_link and "%" not in name
+        return not has_link and not ("%" in name and self.uris)
 
     def linked(self, name: str) -> Iterator[str]:
         """The paths of a name in it that are links on this disk."""
-        for path in (f"{folder}{form}" for folder in self.paths for form in {name, unquote(name)}):
+        forms = {name, unquote(name)} if self.uris else {name}
+        for path in (f"{folder}{form}" for folder in self.paths for form in forms):
             if is_link(path):
                 yield path
 
@@ -98,10 +101,23 @@ class UnitIndex:
     """
 
     def __init__(
-        self, roots: Iterable[str], rules: LocationRules, *, listed: Mapping[str, tuple[str, ...]] | None = None
+        self,
+        roots: Iterable[str],
+        rules: LocationRules,
+        *,
+        listed: Mapping[str, tuple[str, ...]] | None = None,
+        uris: bool = True,
     ) -> None:
-        """Takes the units' roots, and where one is not listed as a whole the exact prefixes that are."""
+        """Takes the sweep units.
+
+        Args:
+            roots: their roots.
+            rules: how paths are compared.
+            listed: where a unit is not listed as a whole, the exact prefixes that are.
+            uris: whether local paths may be URIs, as in metadata; else they are as they are stored.
+        """
         self.rules = rules
+        self._uris = uris
         self._listed = dict(listed or {})
         self._roots = sorted(roots)
         self._known = frozenset(self._roots)
@@ -111,10 +127,11 @@ class UnitIndex:
         self._forget()
 
     @classmethod
-    def of(cls, plan: SweepPlan) -> UnitIndex:
+    def of(cls, plan: SweepPlan, *, uris: bool = True) -> UnitIndex:
         """The index of a plan."""
         exact = {unit.root: tuple(map(plan.rules.exact_prefix, unit.locations)) for unit in plan.units}
-        return cls(plan.roots, plan.rules, listed={root: found for root, found in exact.items() if root not in found})
+        listed = {root: found for root, found in exact.items() if root not in found}
+        return cls(plan.roots, plan.rules, listed=listed, uris=uris)
 
     def look_again(self) -> None:
         """Forgets what the local disk looked like: links and mounts may have been made since."""
@@ -122,11 +139,11 @@ class UnitIndex:
 
     def _forget(self) -> None:
         self._folders: dict[str, _Folder] = {}
-        self._spellings = Spellings(self.rules)
+        self._spellings = Spellings(self.rules, uris=self._uris)
 
     def __getstate__(self) -> dict[str, object]:
         """Without what it remembers about the local disk, which may be a different one there."""
-        kept = ("rules", "_listed", "_roots", "_known", "_lengths", "_asks_disk")
+        kept = ("rules", "_uris", "_listed", "_roots", "_known", "_lengths", "_asks_disk")
         return {name: getattr(self, name) for name in kept}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -198,7 +215,8 @@ class UnitIndex:
                 return None
             if len(self._folders) >= REMEMBERED_FOLDERS:
                 self._forget()
-            remembered = _Folder(self._look_up_all(folder + "/"), tuple(self._on_this_disk(folder + "/")))
+            places, paths = self._look_up_all(folder + "/"), tuple(self._on_this_disk(folder + "/"))
+            remembered = _Folder(places, paths, self._uris)
             self._folders[folder] = remembered
         return remembered
 
@@ -247,7 +265,8 @@ class UnitIndex:
     def _on_this_disk(self, folder: str) -> Iterator[str]:
         canonical = self.rules.canonical(folder)
         if canonical.startswith(FILE) and self._asks_disk:
-            yield from (form[len(FILE) - 1 :] for form in (canonical, *decoded(canonical)))
+            also = decoded(canonical) if self._uris else ()
+            yield from (form[len(FILE) - 1 :] for form in (canonical, *also))
 
     def _behind_links(self, path: str) -> Iterator[UnitKey]:
         """The places of the files that a link to a file leads to, link by link: reading it needs them all."""
