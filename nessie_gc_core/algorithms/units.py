@@ -42,7 +42,7 @@ class SweepPlan:
     refused: dict[str, str] = field(default_factory=dict)
     """Raw location to the reason why the configuration keeps it from being swept (S13)."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Unit root to the reason why the patterns of the run leave it out."""
+    """Unit root to the reason why the patterns of the run leave it out, or set contents there aside."""
     shared: list[str] = field(default_factory=list)
     """Canonical places in the units to which contents write beside their base locations, and others may as well."""
     rules: LocationRules = field(default_factory=LocationRules)
@@ -96,16 +96,20 @@ class SweepPlan:
             left: canonical prefixes, each with the reason.
             meant: canonical prefixes.
         """
+        self.leave_alone(left)
+        before = self.roots
+        self.keep(meant)
+        kept = frozenset(self.roots)
+        self.left_out.update((root, "no selected table is here") for root in before if root not in kept)
+
+    def leave_alone(self, left: Mapping[str, str]) -> None:
+        """Removes every unit that overlaps one of some canonical prefixes, each with the reason; it is no error."""
         spellings = Spellings(self.rules)
         for prefix, reason in left.items():
             for form in self._forms(prefix, spellings):
                 start, end = self._overlapping(form)
                 self.left_out.update(dict.fromkeys((unit.root for unit in self.units[start:end]), reason))
                 del self.units[start:end]
-        before = self.roots
-        self.keep(meant)
-        kept = frozenset(self.roots)
-        self.left_out.update((root, "no selected table is here") for root in before if root not in kept)
 
     def freeze_all(self, reason: str) -> None:
         """Removes every unit."""
