@@ -175,8 +175,11 @@ class _Direct:
         yield from to_batches((row for batch in batches for row in self._rows(batch)), self.schema)
 
     def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
+        locations: dict[str | None, str | None] = {None: None}
         for row in to_tuples(batch, _VersionFile):
-            own = None if row.location is None else self._places.rules.place_prefix_or_none(row.location)
+            if row.location is not None and row.location not in locations:
+                locations[row.location] = self._places.rules.place_prefix_or_none(row.location)
+            own = locations[row.location]
             for place in self._places.of(row.path):
                 if own is None or not place.startswith(own):
                     yield (row.content_id, place, row.kind in self._places.expandable)

@@ -103,7 +103,7 @@ class SweepPlan:
         self.left_out.update((root, "no selected table is here") for root in before if root not in kept)
 
     def leave_alone(self, left: Mapping[str, str]) -> None:
-        """Removes every unit that overlaps one of some canonical prefixes, each with the reason; it is no error."""
+        """Removes every unit that overlaps one of some canonical prefixes, each with the reason."""
         spellings = Spellings(self.rules)
         for prefix, reason in left.items():
             for form in self._forms(prefix, spellings):

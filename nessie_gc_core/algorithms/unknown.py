@@ -50,7 +50,7 @@ class Problems:
     """Raw path to the reason why it could not be read."""
     content_ids: set[str] = field(default_factory=set)
     set_aside: set[str] = field(default_factory=set)
-    """Ids of contents that are unknown as well, and that a person declared dead: nothing is frozen for them."""
+    """Ids of contents that are unknown as well, and that a person set aside: nothing is frozen for them."""
     bad: set[str] = field(default_factory=set)
     """Raw paths of the files that cannot be read, and of those that name them."""
     tolerated: int = 0
@@ -94,7 +94,7 @@ class UnknownFinder:
     choice: ConnectorChoice
     readers: Sequence[type[ContentToFiles]]
     set_aside: frozenset[str] = frozenset()
-    """Ids of contents that a person declares dead."""
+    """Ids of contents that a person sets aside."""
 
     def with_versions(self, versions: Iterable[Sequence[ContentVersion]]) -> UnknownFinder:
         """The same, knowing more live versions of each repository."""
@@ -160,7 +160,7 @@ class UnknownFinder:
         return self._never_read(never, problems)
 
     def _never_read(self, content_ids: Collection[str], problems: Problems) -> str:
-        """What to do about contents of which nothing is known, by their names."""
+        """What to do about contents that were never read, by their names."""
         versions = (version for each in self.remembered for version in each.versions_of(sorted(content_ids)))
         names = sorted({version.content_key for version in versions}) or sorted(content_ids)
         more = f" and {len(names) - NEVER_READ_NAMED} more" if len(names) > NEVER_READ_NAMED else ""
@@ -169,8 +169,8 @@ class UnknownFinder:
         example = f" ({problems.example()})" if problems.reasons else ""
         return (
             f"nothing is deleted: {plural(len(names), 'content')} cannot be read and never could, so that nobody knows "
-            f"which files they need: {', '.join(named)}{more}{example}. Make them readable, drop them, or declare them "
-            f"dead with {options}"
+            f"which files they need: {', '.join(named)}{more}{example}. Make them readable, drop them, or if they "
+            f"are gone, set them aside with {options}"
         )
 
     def never_read(self, problems: Problems, version_files: Dataset) -> set[str]:
@@ -239,7 +239,7 @@ class UnknownFinder:
     def _blame(self, bad: set[str], version_files: Dataset, expansion: Expansion, problems: Problems) -> None:
         """Adds the contents that reach one of the bad files, by reading their parents once more.
 
-        Where all of them are set aside, the files are no problem of this run.
+        If all of them are set aside, the files do not count.
         """
         deep = set(bad)
         for parents in climb(expansion.files, self.readers, self.choice, bad, most=MAX_PROBLEMS):

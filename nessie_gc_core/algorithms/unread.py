@@ -62,7 +62,7 @@ class UnreadContents:
     unknown_ids: dict[str, str] = field(default_factory=dict)
     """Ids of what its repository could not read, with what each is."""
     set_aside: frozenset[str] = frozenset()
-    """Ids of contents that a person declares dead; they are none of these."""
+    """Ids of contents that a person sets aside; they do not count here."""
     named_by: set[str | None] = field(default_factory=set)
     """Raw metadata locations of these contents; ``None`` stands for one that has none."""
 

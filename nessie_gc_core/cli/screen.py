@@ -211,7 +211,12 @@ class _Page:
             "yellow",
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
-        self._reasons("set aside: declared dead", report.set_aside.items(), "yellow", noun="content")
+        self._reasons(
+            "set aside: these are gone, as you say, so that they freeze only their own places",
+            report.set_aside.items(),
+            "yellow",
+            noun="content",
+        )
         self._left_out(report)
         self._reasons("dropped: these were swept too", report.dropped.items(), "cyan")
         self._files("failed", report.failed_files, report.outcomes[Outcome.FAILED].files, "red")

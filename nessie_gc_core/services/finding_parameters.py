@@ -87,14 +87,14 @@ def strict_unknown_option() -> bool:
 
 
 def set_aside_option() -> Sequence[str]:
-    """Declares which contents are dead."""
+    """Declares which contents are gone."""
     return option(
         (),
         section=TABLES,
         metavar="PATTERN",
         whole=True,
-        help="Tables and views that are dead, by their whole name: that they cannot be read freezes nothing, and their "
-        "own files stay; may be repeated.",
+        help="Tables and views that are gone, by a regular expression of their whole name NAMESPACE.TABLE: that they "
+        "cannot be read freezes only their own locations; may be repeated.",
     )
 
 
@@ -125,8 +125,8 @@ class PlaceParameters(WalkParameters):
             raise ConfigurationError(f"`allow`: {error}") from error
 
     @property
-    def dead_contents(self) -> tuple[re.Pattern[str], ...]:
-        """Patterns of the whole names of contents that a person declares dead (S12).
+    def contents_set_aside(self) -> tuple[re.Pattern[str], ...]:
+        """Patterns of the whole names of contents that are gone, as a person says (S12).
 
         Raises:
             ConfigurationError: one of them is not a regular expression.
@@ -140,7 +140,7 @@ class PlaceParameters(WalkParameters):
             ConfigurationError: the message names the parameter.
         """
         WalkParameters.check(self, choice)
-        _ = self.dead_contents
+        _ = self.contents_set_aside
         self.allowed(choice.rules())
 
 

@@ -74,7 +74,7 @@ class Located:
     shared: pa.Table = field(default_factory=_HOMES.empty_table)
     """The same as ``homes`` of the other places that the contents write to."""
     set_aside: frozenset[str] = frozenset()
-    """Ids of contents that a person declares dead."""
+    """Ids of contents that a person sets aside."""
     unlisted: frozenset[str] = frozenset()
     """Ids of contents that their repository could not read itself."""
     remember: bool = True

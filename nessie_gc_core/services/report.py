@@ -115,7 +115,7 @@ class GcReport:
     left_out: dict[str, str] = field(default_factory=dict)
     """Locations that ``include`` and ``exclude`` leave out, each with the reason."""
     set_aside: dict[str, str] = field(default_factory=dict)
-    """Names of contents that ``set_aside`` declares dead, each with where its files stay (S31)."""
+    """Names of contents that ``set_aside`` sets aside, each with where its files stay (S31)."""
     dropped: dict[str, str] = field(default_factory=dict)
     """Locations of contents that are gone, which were swept on their own, each with what was there (S20)."""
     files_in: dict[str, int] = field(default_factory=dict, repr=False)

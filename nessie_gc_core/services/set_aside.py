@@ -1,4 +1,4 @@
-"""Contents that a person declares dead: they freeze nothing but the places where they are (S31).
+"""Contents that are gone, as a person says: they freeze nothing but the places where they are (S31).
 
 What of them can still be read is protected like everything else. What cannot be read needs nothing, for that is what
 the person says.
@@ -41,7 +41,7 @@ def set_aside(run: SweepRun, names: Names) -> frozenset[str]:
         run: the run, whose parameters have the patterns.
         names: the names of all live contents.
     """
-    patterns = run.parameters.dead_contents
+    patterns = run.parameters.contents_set_aside
     if not patterns:
         return frozenset()
     found = set[str]()
@@ -106,7 +106,7 @@ def set_aside_of_moved(run: SweepRun, before: frozenset[str], moved: Iterable[Co
         before: those that were set aside.
         moved: the versions that the references reach now.
     """
-    patterns = run.parameters.dead_contents
+    patterns = run.parameters.contents_set_aside
     if not patterns:
         return before
     named: dict[str, set[str]] = {}

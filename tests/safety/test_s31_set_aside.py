@@ -222,4 +222,4 @@ def moved(table: TableState) -> TableState:
 
 def test_s31_a_pattern_that_is_none_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="set_aside"):
-        _ = aside("(").dead_contents
+        _ = aside("(").contents_set_aside
