@@ -10,6 +10,7 @@ from uuid import UUID
 
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository
 
+from nessie_gc_core.algorithms.storable import storable
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
@@ -87,7 +88,8 @@ class LakeServices:
         """The same, as if an earlier run had read every content that the repositories ever had (S31)."""
         for repository in (self.repository, *self.others):
             entries = (entry for reference in repository.references() for entry in repository.commit_log(reference))
-            put = {each.content.content_id for entry in entries for each in entry.operations if each.content}
+            found = (each.content for entry in entries for each in entry.operations if each.content is not None)
+            put = {storable(content).content_id for content in found}
             self.store.register_reached(repository.identity(), [ReachedPlace(content_id=each) for each in put])
         return self
 

@@ -33,12 +33,11 @@ _DIRECT = pa.schema(
 class Places:
     """Says in which place a file is: the innermost known location around it, else a folder of bounded depth."""
 
-    def __init__(self, locations: Iterable[str], rules: LocationRules, expandable: Collection[str]) -> None:
-        """Takes raw base locations and shared places of contents, and the kinds of files that name others."""
-        places = (rules.place_prefix_or_none(location) for location in locations)
+    def __init__(self, known: Iterable[str], rules: LocationRules, expandable: Collection[str]) -> None:
+        """Takes canonical base locations and shared places of contents, and the kinds of files that name others."""
         self.rules = rules
         self.expandable = frozenset(expandable)
-        self._known = frozenset(place for place in places if place is not None)
+        self._known = frozenset(known)
         self._remembered: dict[str, tuple[str, ...]] = {}
 
     def __getstate__(self) -> dict[str, object]:

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 def places_of(located: Located) -> Places:
     """What tells places apart: all locations of the live contents, those that are not swept among them."""
-    tables = (located.homes, located.shared)
-    raw = {location for table in tables for location in table.column("location").to_pylist() if location is not None}
+    rules, roots = located.plan.rules, {root: root for root in located.plan.roots}
+    raw = {location for table in (located.homes, located.shared) for _, location in _placed(table)}
+    places = {place for location in raw if (place := rules.place_prefix_or_none(location)) is not None}
     expandable = {kind for reader in located.readers for kind in reader.expandable_kinds}
-    return Places(raw, located.plan.rules, expandable)
+    return Places((roots.get(place, place) for place in places), rules, expandable)  # a root travels once to a worker
 
 
 def remember_reached(
@@ -39,8 +40,7 @@ def remember_reached(
         never_read: ids of contents of which no version could be read.
         run: the run.
     """
-    homes = [(row[0], row[1]) for row in _placed(located.homes)]
-    reached = dict(reached_places(located.version_files, expansion.reached(), homes, places))
+    reached = dict(reached_places(located.version_files, expansion.reached(), _placed(located.homes), places))
     for member in run.read:
         ids = member.mine(located.homes).column("content_id").to_pylist()
         lost = {own for each in never_read if (own := member.own(each)) is not None}
