@@ -6,7 +6,7 @@ import functools
 import itertools
 import logging
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -182,13 +182,17 @@ class UnknownFinder:
         """Those of some contents of which a version can be read to its end."""
         if not content_ids:
             return set()
-        mine = version_files.where("content_id", sorted(content_ids)).where("kind", [PROBLEM], negate=True)
-        parents = {kind for reader in self.readers for kind in reader.expandable_kinds}
+        rows = version_files.where("content_id", sorted(content_ids))
+        mine = rows.where("kind", [PROBLEM], negate=True)
+        problems = rows.where("kind", [PROBLEM]).distinct(["path"]).head(MAX_PROBLEMS + 1).column("path").to_pylist()
+        broken_off = {path for raw in problems for path in (raw, self.rules.to_open(raw))}
+        complete = mine.where("path", sorted(broken_off), negate=True) if broken_off else mine
+        parents = sorted({kind for reader in self.readers for kind in reader.expandable_kinds})
         if not parents:
-            return set(_ids(mine))
-        of_files = mine.where("kind", sorted(parents))
+            return _ids(complete)
+        of_files = mine.where("kind", parents)
         whole = of_files.where("path", sorted(bad), negate=True) if bad else of_files
-        return set(_ids(whole)) | (set(_ids(mine)) - set(_ids(of_files)))  # the others have no files at all
+        return _ids(whole) | (_ids(complete) - _ids(of_files))  # the others have no files at all
 
     def _touched(
         self, content_ids: Collection[str], version_files: Dataset, index: UnitIndex, unlisted: Collection[str]
@@ -257,6 +261,7 @@ class UnknownFinder:
                 del problems.reasons[path]
 
 
-def _ids(versions: Dataset) -> Iterator[str]:
-    for batch in versions.select(_CONTENT).distinct(["content_id"]).batches():
-        yield from (content_id for (content_id,) in to_texts(batch, "content_id"))
+def _ids(version_files: Dataset) -> set[str]:
+    """Ids of the contents of which there is a row."""
+    found = version_files.select(_CONTENT).distinct(["content_id"]).batches()
+    return {content_id for batch in found for (content_id,) in to_texts(batch, "content_id")}

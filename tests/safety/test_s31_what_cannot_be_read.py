@@ -121,6 +121,20 @@ def test_s31_metadata_that_names_no_absolute_place_counts_as_never_read(
     assert any(NEVER in warning for warning in report.warnings)
 
 
+def test_s31_a_version_that_breaks_off_before_its_first_snapshot_was_not_read(
+    adopted: Adopted, services: LakeServices
+) -> None:
+    found = json.loads(adopted.lake.objects.get(adopted.guest.metadata_location).data)
+    found["snapshots"]["1"] = "memory://wh/\ud800"
+    adopted.lake.put(adopted.guest.metadata_location, json.dumps(found).encode())
+    before = adopted.lake.paths()
+    adopted.lake.advance(DAYS)
+    for _ in range(2):
+        report = services.collect("1")
+        assert any(NEVER in warning for warning in report.warnings)
+    assert before == adopted.lake.paths()
+
+
 def test_s31_a_manifest_of_another_table_leads_to_what_it_names(lake: MemoryLake, services: LakeServices) -> None:
     """A shallow copy has only a manifest list of its own."""
     owner = table(lake, "owner").append("memory://wh/db/source/data/a.parquet")
