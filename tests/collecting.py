@@ -88,7 +88,7 @@ class LakeServices:
         """The same, as if an earlier run had read every content that the repositories ever had (S31)."""
         for repository in (self.repository, *self.others):
             entries = (entry for reference in repository.references() for entry in repository.commit_log(reference))
-            found = (each.content for entry in entries for each in entry.operations if each.content is not None)
+            found = (each.content for entry in entries for each in entry.operations or () if each.content)
             put = {storable(content).content_id for content in found}
             self.store.register_reached(repository.identity(), [ReachedPlace(content_id=each) for each in put])
         return self

@@ -153,18 +153,19 @@ def find_needed(
         check()
         progress.reached(done, found)
 
-    places = places_of(located) if located.remember else None
+    places = places_of(plan, (located.homes, located.shared), readers) if located.remember else None
     with watched(run, progress.tell_more):
         expansion = expand(version_files, index, run.choice, readers, cache=cache, places=places, progress=reached)
     finder = replace(unknown_finder(run, plan, readers), set_aside=located.set_aside)
     problems = finder.find(version_files, expansion)
     warn_of_missing_metadata(problems, version_files, run)
     if places is not None and not problems.too_many:
-        remember_reached(located, expansion, places, finder.never_read(problems, version_files), run)
+        never_read = finder.never_read(problems, version_files)
+        remember_reached(located.homes, version_files, expansion, places, never_read, run)
     strict = run.parameters.strict_unknown
-    never_read = finder.freeze(problems, version_files, index, plan, strict=strict, unlisted=located.unlisted)
-    if never_read is not None:
-        run.report.warn(never_read)
+    what_to_do = finder.freeze(problems, version_files, index, plan, strict=strict, unlisted=located.unlisted)
+    if what_to_do is not None:
+        run.report.warn(what_to_do)
     forgotten = Forgotten.of((each.location for each in located.dropped if each.listed), plan.rules)
     if problems:
         forgotten.freeze(plan, problems.example())

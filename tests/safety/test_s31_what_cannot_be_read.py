@@ -124,7 +124,8 @@ def test_s31_metadata_that_names_no_absolute_place_counts_as_never_read(
 def test_s31_a_version_that_breaks_off_before_its_first_snapshot_was_not_read(
     adopted: Adopted, services: LakeServices
 ) -> None:
-    found = json.loads(adopted.lake.objects.get(adopted.guest.metadata_location).data)
+    stored = adopted.lake.objects.get(adopted.guest.metadata_location)
+    found = json.loads((stored and stored.data) or b"")
     found["snapshots"]["1"] = "memory://wh/\ud800"
     adopted.lake.put(adopted.guest.metadata_location, json.dumps(found).encode())
     before = adopted.lake.paths()

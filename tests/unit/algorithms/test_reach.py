@@ -55,7 +55,7 @@ def test_too_many_places_become_the_folders_above_them() -> None:
 
 
 def reached(found: ReachedFrom) -> Found:
-    return {(str(row[5]), str(row[0])): int(row[3] or 0) for row in found.rows("T")}
+    return {(str(row[5]), str(row[0])): int(str(row[3])) for row in found.rows("T")}
 
 
 def test_a_place_reaches_the_others_and_those_with_manifests_lead_on() -> None:
