@@ -86,7 +86,7 @@ def collect_scenes(engine: Engine, sweep: SweepParameters, folder: Path) -> Coll
     lake = MemoryLake(f"scenes-{root}")
     scenes = write_scenes(lake)
     before = lake.paths()
-    services = on_disk(lake, root, engine)
+    services = on_disk(lake, root, engine).read_before()
     for scene in scenes.values():
         scene.finish(root / "wh" / scene.name)
     outcomes = root.parent / "outcomes.jsonl"

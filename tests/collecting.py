@@ -10,10 +10,12 @@ from uuid import UUID
 
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository
 
+from nessie_gc_core.algorithms.storable import storable
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
+from nessie_gc_core.model.live_sets import ReachedPlace
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds
 from nessie_gc_core.services.deferred import DeferredDeletionService
 from nessie_gc_core.services.gc import GcService
@@ -81,6 +83,15 @@ class LakeServices:
             elapsed=self.elapsed,
             progress=progress,
         )
+
+    def read_before(self) -> Self:
+        """The same, as if an earlier run had read every content that the repositories ever had (S31)."""
+        for repository in (self.repository, *self.others):
+            entries = (entry for reference in repository.references() for entry in repository.commit_log(reference))
+            found = (each.content for entry in entries for each in entry.operations or () if each.content)
+            put = {storable(content).content_id for content in found}
+            self.store.register_reached(repository.identity(), [ReachedPlace(content_id=each) for each in put])
+        return self
 
     def collect(
         self,

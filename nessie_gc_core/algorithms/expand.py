@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.expand_files import PIECE, ExpandFiles, checked, why_unreadable
 from nessie_gc_core.algorithms.keyed import KeyVersionFiles, carrying
+from nessie_gc_core.algorithms.reach import Places
 from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
 from nessie_gc_core.algorithms.storable import UNKNOWN_REASON, unknown_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
@@ -24,7 +25,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import MissingFileError
 from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, to_rows
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.relations import PROBLEM, REACHABLE_FILES, SPELLING, VERSION_FILES
+from nessie_gc_core.model.relations import PROBLEM, REACHABLE_FILES, REACHED, SPELLING, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 
 log = logging.getLogger(__name__)
@@ -156,12 +157,22 @@ class Expansion:
         """The rows of kind PROBLEM."""
         return self.files.where("kind", [PROBLEM])
 
+    def reached(self) -> Dataset:
+        """The rows of kind REACHED."""
+        return self.files.where("kind", [REACHED])
+
 
 class Cache(Protocol):
     """Knows what files name without reading them."""
 
     def expand(
-        self, frontier: Dataset, kind: str, content_types: Sequence[str], index: UnitIndex, choice: ConnectorChoice
+        self,
+        frontier: Dataset,
+        kind: str,
+        content_types: Sequence[str],
+        index: UnitIndex,
+        choice: ConnectorChoice,
+        places: Places | None = None,
     ) -> tuple[Dataset, int]:
         """What some files of one kind name (:data:`EXPANDED_FILES`), and how many of them had to be read."""
 
@@ -174,6 +185,7 @@ def expand(
     *,
     known: Dataset | None = None,
     cache: Cache | None = None,
+    places: Places | None = None,
     progress: Callable[[int, int], None] = lambda done, found: None,
 ) -> Expansion:
     """Walks down from the files of content versions, level by level, distinct by path at every level.
@@ -186,6 +198,7 @@ def expand(
         known: :data:`EXPANDED_FILES` of an earlier expansion (:meth:`Expansion.expanded`); what was expanded there, by
             the same reader, as the same kind and to its end, is not expanded again.
         cache: knows what files of the last level name.
+        places: what says where files are, if it is wanted which places are reached from where.
         progress: told how many files are expanded, and of how many that were found by then.
     """
     files = version_files.flat_map(KeyVersionFiles(index)).checkpoint()
@@ -198,9 +211,9 @@ def expand(
                 continue
             progress(files_read, files_read + count)
             if cache is not None and kind == reader.expandable_kinds[-1]:
-                children, count = cache.expand(frontier, kind, sorted(reader.content_types), index, choice)
+                children, count = cache.expand(frontier, kind, sorted(reader.content_types), index, choice, places)
             else:
-                children = frontier.flat_map(ExpandFiles(choice, index)).checkpoint()
+                children = frontier.flat_map(ExpandFiles(choice, index, places=places)).checkpoint()
             files_read += count
             progress(files_read, files_read)
             files = files.union(children)

@@ -10,6 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.keyed import TO_KEY, carrying, keyed
+from nessie_gc_core.algorithms.reach import Places, ReachedFrom
 from nessie_gc_core.algorithms.read_ahead import in_pieces, read_ahead
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice, OpenConnectors
@@ -94,16 +95,25 @@ class ExpandFiles:
 
     schema = EXPANDED_FILES
 
-    def __init__(self, choice: ConnectorChoice, index: UnitIndex, *, carried: pa.Schema | None = None) -> None:
+    def __init__(
+        self,
+        choice: ConnectorChoice,
+        index: UnitIndex,
+        *,
+        carried: pa.Schema | None = None,
+        places: Places | None = None,
+    ) -> None:
         """Takes what finds readers and units.
 
         Args:
             choice: the connectors' options.
             index: the sweep units.
             carried: further columns of a file, which everything that it names gets as well.
+            places: what says where files are, if it is wanted which places are reached from where.
         """
         self._choice = choice
         self._index = index
+        self._places = places
         self._carried, self.schema = carrying(EXPANDED_FILES, carried)
 
     @property
@@ -135,12 +145,15 @@ class ExpandFiles:
         METER.expanded(1)
 
     def _keyed(self, read: Iterator[_Expanded]) -> Iterator[pa.RecordBatch]:
-        """Every child once, with its places, in batches of bounded size; and the problems."""
-        children = _Children(self.schema)
+        """Every child once, with its places, in batches of bounded size; the problems; what is reached."""
+        children, type_ = _Children(self.schema), ""
+        reached = None if self._places is None else ReachedFrom(self._places)
         for expanded in read:
-            job = expanded.job
+            job, type_ = expanded.job, expanded.job.content_type
             if expanded.named is not None:
                 children.add(job, expanded.named)
+                if reached is not None:
+                    reached.add(job.file.path, *(expanded.named.column(each).to_pylist() for each in ("path", "kind")))
             if children.rows >= BATCH_ROWS:
                 yield from keyed(self._index, children.take(), self.schema)
             if expanded.problem is not None:
@@ -148,6 +161,8 @@ class ExpandFiles:
                 yield from to_batches([row], self.schema)
         if children.rows:
             yield from keyed(self._index, children.take(), self.schema)
+        if reached is not None:
+            yield from to_batches(reached.rows(type_, len(self._carried)), self.schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,13 @@ import xxhash
 
 from nessie_gc_core.algorithms.expand_files import ExpandFiles
 from nessie_gc_core.algorithms.keyed import KeyVersionFiles
+from nessie_gc_core.algorithms.reach import KnownReached, Places
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import Row, Value, constant, to_batches, to_rows
-from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, SPELLING
+from nessie_gc_core.model.relations import EXPANDED_FILES, PROBLEM, REACHED, SPELLING
 from nessie_gc_core.plugins.registry import KINDS
 
 ADDED_LATER = frozenset({"parent_announced"})
@@ -79,7 +80,13 @@ class ExpansionCache:
         """How many files did not have to be read."""
 
     def expand(
-        self, frontier: Dataset, kind: str, content_types: Sequence[str], index: UnitIndex, choice: ConnectorChoice
+        self,
+        frontier: Dataset,
+        kind: str,
+        content_types: Sequence[str],
+        index: UnitIndex,
+        choice: ConnectorChoice,
+        places: Places | None = None,
     ) -> tuple[Dataset, int]:
         """What some files name (:data:`EXPANDED_FILES`), and how many of them had to be read.
 
@@ -89,17 +96,21 @@ class ExpansionCache:
             content_types: of the contents that they belong to.
             index: the sweep units.
             choice: the connectors' options.
+            places: what says where files are, if it is wanted which places are reached from where.
         """
         wanted = frontier.flat_map(_Parents()).checkpoint()
         known = self._whole(kind, content_types, wanted).checkpoint()
         to_read = wanted.anti_join(known, _KEYS).checkpoint()
-        read = to_read.flat_map(ExpandFiles(choice, index, carried=_PARENT)).checkpoint()
+        read = to_read.flat_map(ExpandFiles(choice, index, carried=_PARENT, places=places)).checkpoint()
         self._needed.append(wanted)
         self._learned.append(self._entries(to_read, read, kind))
         count = to_read.count()
         self.files_known += wanted.count() - count
         keyed = known.present("path").flat_map(_KeyChildren(index)).checkpoint()
-        return read.select(EXPANDED_FILES).union(keyed), count
+        found = read.select(EXPANDED_FILES).union(keyed)
+        if places is not None:
+            found = found.union(known.present("path").flat_map(KnownReached(places)).checkpoint())
+        return found, count
 
     def learned(self) -> Dataset | None:
         """What to remember from now on (:data:`CACHED_FILES`); ``None`` if nothing was expanded."""
@@ -129,7 +140,7 @@ class ExpansionCache:
     def _entries(self, files: Dataset, read: Dataset, kind: str) -> Dataset:
         """What was read of those files that could be read to their end."""
         good = files.anti_join(read.where("kind", [PROBLEM]), _KEYS)
-        named = read.where("kind", [PROBLEM, SPELLING], negate=True).select(_NAMED).distinct(_CHILD)
+        named = read.where("kind", [PROBLEM, SPELLING, REACHED], negate=True).select(_NAMED).distinct(_CHILD)
         counted = named.aggregate(_KEYS, {"found": ("count", "path")}, _COUNTED)
         types = pa.schema([*_PARENT, EXPANDED_FILES.field("content_type")])
         rows = good.select(types).left_join(counted, _KEYS).left_join(named, _KEYS)

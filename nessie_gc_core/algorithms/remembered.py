@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from nessie_gc_core.model.live_sets import ReachedPlace
 from nessie_gc_core.model.repository import ContentVersion
 
 
@@ -17,6 +18,10 @@ class Remembered:
     """The live versions of some content ids."""
     locations_of: Callable[[Collection[str]], Iterable[tuple[str, str]]]
     """Of some content ids each with all its base locations ever seen, canonical where that could be said."""
+    all_locations: Callable[[], Iterable[tuple[str, str]]]
+    """The same of all content ids."""
+    reached_of: Callable[[Collection[str]], Iterable[ReachedPlace]]
+    """Whether some content ids were ever read, and what they reached then (S31)."""
     tombstones: Callable[[Iterable[str]], Collection[str]]
     """Which of some canonical paths an earlier run deleted."""
 

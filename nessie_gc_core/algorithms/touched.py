@@ -29,7 +29,13 @@ log = logging.getLogger(__name__)
 
 _UNITS = pa.schema([pa.field("unit", pa.string()), pa.field("files", pa.int64())])
 _HOMES = pa.schema([pa.field("content_id", pa.string()), pa.field("location", pa.string())])
-_PLACES = pa.schema([pa.field("content_id", pa.string(), nullable=False), pa.field("unit", pa.string())])
+_PLACES = pa.schema(
+    [
+        pa.field("content_id", pa.string(), nullable=False),
+        pa.field("unit", pa.string()),
+        pa.field("named", pa.bool_(), nullable=False),
+    ]
+)
 
 
 @dataclass(slots=True)
@@ -40,6 +46,10 @@ class Touched:
     """Canonical prefixes."""
     placed: set[str] = field(default_factory=set)
     """Ids of the contents for which at least one source says where their files are."""
+    read: set[str] = field(default_factory=set)
+    """Ids of the contents that an earlier run read to their end (S31)."""
+    silent: set[str] = field(default_factory=set)
+    """Ids of the contents with metadata that is text and names no place, so that their files may be anywhere."""
 
     def add(self, content_id: str, raw: str, index: UnitIndex) -> None:
         """Adds a raw location of a content."""
@@ -53,7 +63,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TouchedFinder:
-    """Finds what contents touch: by their readable versions, the register, their metadata's text and its folder."""
+    """Finds what contents touch: by their readable versions, the registers, their metadata's text and its folder."""
 
     engine: Engine
     remembered: Sequence[Remembered]
@@ -78,8 +88,9 @@ class TouchedFinder:
         for remembered in self.remembered:
             for content_id, location in remembered.locations_of(ids):
                 touched.add(content_id, location, index)
+        self.add_reached(ids, touched)
         for row in self._named(ids, index).summary().to_pylist():
-            touched.placed.add(row["content_id"])
+            (touched.placed if row["named"] else touched.silent).add(row["content_id"])
             if row["unit"] is not None:
                 touched.prefixes.add(row["unit"])
         again = expand(mine, index, self.choice, self.readers)
@@ -87,6 +98,37 @@ class TouchedFinder:
         touched.prefixes.update(str(row["unit"]) for row in units.summary().to_pylist())
         touched.prefixes.update(self._folders(ids, index))
         return touched
+
+    def add_reached(self, content_ids: Collection[str], touched: Touched) -> None:
+        """Adds what earlier runs saw that the contents need, and which of them they read."""
+        for remembered in self.remembered:
+            for reached in remembered.reached_of(content_ids):
+                if reached.place:
+                    touched.prefixes.add(reached.place)
+                else:
+                    touched.read.add(reached.content_id)
+
+    def add_predecessors(self, content_ids: Collection[str], touched: Touched, index: UnitIndex) -> None:
+        """Adds what was seen of contents at the same locations.
+
+        A catalog that cannot read a table may not know its id, so that the table has another one than before.
+        """
+        at: dict[str, set[str]] = {}
+        for version in self._versions_of(content_ids):
+            metadata = version.metadata_location
+            for raw in filter(None, (version.location, None if metadata is None else home_of_metadata(metadata))):
+                place = index.rules.place_prefix_or_none(raw)
+                if place is not None:
+                    at.setdefault(place, set()).add(version.content_id)
+        before: dict[str, set[str]] = {}
+        for remembered in self.remembered if at else ():
+            for content_id, location in remembered.all_locations():
+                if location in at:
+                    before.setdefault(content_id, set()).update(at[location])
+        found = Touched()
+        self.add_reached(sorted(before), found)
+        touched.prefixes |= found.prefixes
+        touched.read.update(again for content_id in found.read for again in before[content_id])
 
     def _named(self, content_ids: Collection[str], index: UnitIndex) -> Dataset:
         """The units that the text of the contents' metadata names."""
@@ -136,14 +178,18 @@ class _NamedUnits:
         """The content, and the places that the version's metadata names."""
         try:
             with connectors.reader(version.content_type) as reader:
-                yield version.content_id, set(reader.named_places(to_open(version, self._index.rules)) or ())
+                named = reader.named_places(to_open(version, self._index.rules))
+                if named is not None:
+                    yield version.content_id, set(named)
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, nothing is known of this version
             log.debug("cannot read %s: %s", version.metadata_location, error)
 
     def _units(self, content_id: str, places: set[str]) -> Iterator[Row]:
-        """A row without unit says that places are named; then one for each unit that they touch."""
+        """A row without unit says whether places are named; then one for each unit that they touch."""
         units: set[str | None] = set()
         for place in places:
             with contextlib.suppress(UnknownLocationError):  # no place of ours
                 units |= {None, *self._index.around(place)}
-        yield from ((content_id, unit) for unit in units)
+        yield from ((content_id, unit, True) for unit in units)
+        if not units:
+            yield content_id, None, False

@@ -43,7 +43,7 @@ class SweepPlan:
     refused: dict[str, str] = field(default_factory=dict)
     """Raw location to the reason why the configuration keeps it from being swept (S13)."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Unit root to the reason why the patterns of the run leave it out."""
+    """Unit root to the reason why the patterns of the run leave it out, or set contents there aside."""
     shared: list[str] = field(default_factory=list)
     """Canonical places in the units to which contents write beside their base locations, and others may as well."""
     rules: LocationRules = field(default_factory=LocationRules)
@@ -116,16 +116,17 @@ class SweepPlan:
             left: canonical prefixes, each with the reason.
             meant: canonical prefixes.
         """
-        spellings = Spellings(self.rules)
-        for prefix, reason in left.items():
-            for form in self._forms(prefix, spellings):
-                start, end = self._overlapping(form)
-                self.left_out.update(dict.fromkeys((unit.root for unit in self.units[start:end]), reason))
-                del self.units[start:end]
+        self.set_aside(left)
         before = self.roots
         self.keep(meant)
         kept = frozenset(self.roots)
         self.left_out.update((root, "no selected table is here") for root in before if root not in kept)
+
+    def set_aside(self, left: Mapping[str, str]) -> None:
+        """Removes every unit that overlaps one of some canonical prefixes, each with the reason, as left out."""
+        for prefix, reason in left.items():
+            for form in self._all_forms([prefix]):
+                self._take_out(form, self.left_out, reason)
 
     def freeze_all(self, reason: str) -> None:
         """Removes every unit."""

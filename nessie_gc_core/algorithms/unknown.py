@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -16,22 +17,29 @@ from nessie_gc_core.algorithms.in_quarantine import HeldPlaces
 from nessie_gc_core.algorithms.parents import climb
 from nessie_gc_core.algorithms.remembered import Remembered, Tolerance
 from nessie_gc_core.algorithms.restorable import in_quarantine
-from nessie_gc_core.algorithms.touched import TouchedFinder
+from nessie_gc_core.algorithms.touched import Touched, TouchedFinder
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.batches import to_tuples
+from nessie_gc_core.model.batches import to_texts, to_tuples
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.table_patterns import whole_name
+from nessie_gc_core.model.text import plural
 
 log = logging.getLogger(__name__)
 
+_UNLISTED = "a content that its catalog lists and could not read had files here; the log says why"
+_CONTENT = pa.schema([VERSION_FILES.field("content_id")])
+
 MAX_PROBLEMS = 10_000
 """With more unreadable files than this, everything is frozen: the cause is then not the files."""
+NEVER_READ_NAMED = 20
+"""Contents that are named with what to do where they were never read."""
 MAX_NAMED = 100
 """Unreadable files that a plan names, beside the units that are frozen for them."""
 _PATH = pa.schema([VERSION_FILES.field("path")])
@@ -44,6 +52,10 @@ class Problems:
     reasons: dict[str, str] = field(default_factory=dict)
     """Raw path to the reason why it could not be read."""
     content_ids: set[str] = field(default_factory=set)
+    set_aside: set[str] = field(default_factory=set)
+    """Ids of contents that are unknown as well, and that a person set aside: nothing is frozen for them."""
+    bad: set[str] = field(default_factory=set)
+    """Raw paths of the files that cannot be read, and of those that name them."""
     tolerated: int = 0
     """Missing metadata files of older versions that an earlier run deleted."""
     in_quarantine: dict[str, str] = field(default_factory=dict)
@@ -89,6 +101,8 @@ class UnknownFinder:
     readers: Sequence[type[ContentToFiles]]
     held: Callable[[], HeldPlaces | None] = lambda: None
     """Where the files in quarantine were; ``None``: there are none."""
+    set_aside: frozenset[str] = frozenset()
+    """Ids of contents that a person sets aside."""
 
     def with_versions(self, versions: Iterable[Sequence[ContentVersion]]) -> UnknownFinder:
         """The same, knowing more live versions of each repository."""
@@ -109,28 +123,98 @@ class UnknownFinder:
         return problems
 
     def freeze(
-        self, problems: Problems, version_files: Dataset, index: UnitIndex, plan: SweepPlan, *, strict: bool
-    ) -> None:
-        """Takes every unit out of the plan that unknown contents touch; all, if it is unknown what one touches."""
-        if not problems:
-            return
+        self,
+        problems: Problems,
+        version_files: Dataset,
+        index: UnitIndex,
+        plan: SweepPlan,
+        *,
+        strict: bool,
+        unlisted: Collection[str] = (),
+    ) -> str | None:
+        """Takes every unit out of the plan that unknown contents touch, or ever reached.
+
+        All of them where one was never read, because nothing says what it needs (S31).
+
+        Args:
+            problems: what cannot be read.
+            version_files: what all live versions name at first hand (:data:`VERSION_FILES`).
+            index: the sweep units.
+            plan: where they are.
+            strict: whether one that is unknown removes all of them.
+            unlisted: ids of contents that their repository could not read itself.
+
+        Returns:
+            which contents were never read, and what to do, if there is one.
+        """
+        if not problems and not unlisted:
+            return None
         for path in sorted(problems.reasons.keys() - problems.in_quarantine.keys())[:MAX_NAMED]:
             plan.unreadable[path] = problems.reasons[path]
         plan.restorable.add(problems.in_quarantine)
         plan.freeze(problems.in_quarantine.values(), problems.example())
         if strict or problems.too_many:
-            plan.freeze_all(problems.example())
-            return
-        touched = self._touched_finder().find(problems.content_ids, version_files, index)
+            if problems:
+                plan.freeze_all(problems.example())
+            return None
+        ids = problems.content_ids.union(unlisted)
+        touched = self._touched(ids, version_files, index, unlisted)
         for prefix in sorted(touched.prefixes):
-            plan.freeze([prefix], problems.example(functools.partial(self._is_below, prefix)))
+            below = functools.partial(self._is_below, prefix)
+            plan.freeze([prefix], problems.example(below) if problems.reasons else _UNLISTED)
         if problems.in_quarantine:
             plan.restorable.prefixes |= touched.prefixes
-        if unplaced := sorted(problems.content_ids - touched.placed):
-            plan.freeze_all(
-                f"cannot tell where the files of content {unplaced[0]} are ({problems.example()}): make its metadata "
-                "readable, or drop it"
-            )
+        read = touched.read | self._read_now(ids - touched.read, version_files, problems.bad)
+        placed = touched.placed.union(unlisted)  # where these are, or that nobody knows, their repository says
+        never = (ids - (read & placed)) | touched.silent
+        if not never:
+            return None
+        plan.freeze_all(f"{plural(len(never), 'content')} of this run cannot be read and never could: see the warnings")
+        return self._never_read(never, problems)
+
+    def _never_read(self, content_ids: Collection[str], problems: Problems) -> str:
+        """What to do about contents that were never read, by their names."""
+        versions = (version for each in self.remembered for version in each.versions_of(sorted(content_ids)))
+        names = sorted({version.content_key for version in versions}) or sorted(content_ids)
+        more = f" and {len(names) - NEVER_READ_NAMED} more" if len(names) > NEVER_READ_NAMED else ""
+        named = names[:NEVER_READ_NAMED]
+        options = " ".join(f"`set_aside` {shlex.quote(whole_name(name))}" for name in named)
+        example = f" ({problems.example()})" if problems.reasons else ""
+        return (
+            f"nothing is deleted: {plural(len(names), 'content')} cannot be read and never could, so that nobody knows "
+            f"which files they need: {', '.join(named)}{more}{example}. Make them readable, drop them, or if they "
+            f"are gone, set them aside with {options}"
+        )
+
+    def never_read(self, problems: Problems, version_files: Dataset) -> set[str]:
+        """Those of the unknown contents of which no version could be read to its end."""
+        ids = problems.content_ids | problems.set_aside
+        return ids - self._read_now(ids, version_files, problems.bad)
+
+    def _read_now(self, content_ids: Collection[str], version_files: Dataset, bad: Collection[str]) -> set[str]:
+        """Those of some contents of which a version can be read to its end."""
+        if not content_ids:
+            return set()
+        rows = version_files.where("content_id", sorted(content_ids))
+        mine = rows.where("kind", [PROBLEM], negate=True)
+        problems = rows.where("kind", [PROBLEM]).distinct(["path"]).head(MAX_PROBLEMS + 1).column("path").to_pylist()
+        broken_off = {path for raw in problems for path in (raw, self.rules.to_open(raw))}
+        complete = mine.where("path", sorted(broken_off), negate=True) if broken_off else mine
+        parents = sorted({kind for reader in self.readers for kind in reader.expandable_kinds})
+        if not parents:
+            return _ids(complete)
+        of_files = mine.where("kind", parents)
+        whole = of_files.where("path", sorted(bad), negate=True) if bad else of_files
+        return _ids(whole) | (_ids(complete) - _ids(of_files))  # the others have no files at all
+
+    def _touched(
+        self, content_ids: Collection[str], version_files: Dataset, index: UnitIndex, unlisted: Collection[str]
+    ) -> Touched:
+        finder = self._touched_finder()
+        touched = finder.find(content_ids, version_files, index)
+        if strange := set(unlisted) - touched.read:
+            finder.add_predecessors(sorted(strange), touched, index)
+        return touched
 
     def _touched_finder(self) -> TouchedFinder:
         return TouchedFinder(
@@ -159,6 +243,8 @@ class UnknownFinder:
         rows = (row for batch in version_files.where("kind", [PROBLEM]).batches() for row in to_tuples(batch, _Unread))
         tolerance = Tolerance(self.remembered, self._comparable)
         while portion := list(itertools.islice(rows, 1000)):
+            problems.set_aside.update(row.content_id for row in portion if row.content_id in self.set_aside)
+            portion = [row for row in portion if row.content_id not in self.set_aside]
             missing = (row for row in portion if row.missing and row.path not in problems.in_quarantine)
             tolerated = tolerance.of((row.path, row.content_id) for row in missing)
             for row in portion:
@@ -178,11 +264,27 @@ class UnknownFinder:
             return path
 
     def _blame(self, bad: set[str], version_files: Dataset, expansion: Expansion, problems: Problems) -> None:
-        """Adds the contents that reach one of the bad files, by reading their parents once more."""
+        """Adds the contents that reach one of the bad files, by reading their parents once more.
+
+        If all of them are set aside, the files do not count.
+        """
+        deep = set(bad)
         for parents in climb(expansion.files, self.readers, self.choice, bad, most=MAX_PROBLEMS):
             bad |= parents
             if len(bad) > MAX_PROBLEMS:
                 problems.reasons.update(dict.fromkeys(bad, "names a file that cannot be read"))
                 return
+        problems.bad |= bad
         contents = version_files.where("path", sorted(bad)).distinct(["content_id"]).head(MAX_PROBLEMS + 1)
-        problems.content_ids |= {str(value) for value in contents.column("content_id").to_pylist()}
+        found = {str(value) for value in contents.column("content_id").to_pylist()}
+        problems.set_aside |= found & self.set_aside
+        problems.content_ids |= found - self.set_aside
+        if found and found <= self.set_aside:
+            for path in deep:
+                del problems.reasons[path]
+
+
+def _ids(version_files: Dataset) -> set[str]:
+    """Ids of the contents of which there is a row."""
+    found = version_files.select(_CONTENT).distinct(["content_id"]).batches()
+    return {content_id for batch in found for (content_id,) in to_texts(batch, "content_id")}

@@ -61,6 +61,8 @@ class UnreadContents:
     """What its repository could not read and where nobody knows, which may be anywhere."""
     unknown_ids: dict[str, str] = field(default_factory=dict)
     """Ids of what its repository could not read, with what each is."""
+    set_aside: frozenset[str] = frozenset()
+    """Ids of contents that a person sets aside; they do not count here."""
     named_by: set[str | None] = field(default_factory=set)
     """Raw metadata locations of these contents; ``None`` stands for one that has none."""
 
@@ -153,6 +155,8 @@ class UnreadContents:
         return read is None or read.distinct(["path"]).count() == len(wanted)
 
     def _add(self, version: _Version) -> None:
+        if version.content_id in self.set_aside:
+            return
         type_, key, metadata = version.content_type, version.content_key, version.metadata_location
         self.named_by.add(metadata or None)
         homes = ([version.location] if version.location else []) + ([home_of_metadata(metadata)] if metadata else [])

@@ -17,7 +17,7 @@ from nessie_gc_core.services.records import RecordsService
 def move_records(call: Call) -> int:
     """Move the records of a repository in the live-set store to another identity.
 
-    This moves live sets, tombstones, the register of contents and the records of tags. It deletes no file.
+    This moves live sets, tombstones, the registers of contents and the records of tags. It deletes no file.
     """
     source, target = call.text("from"), call.text("to")
     if not source or not target:

@@ -213,6 +213,12 @@ class _Page:
             "yellow",
         )
         self._reasons("refused: the configuration keeps these from being swept", report.refused.items(), "yellow")
+        self._reasons(
+            "set aside: these are gone, as you say, so that they freeze only their own places",
+            report.set_aside.items(),
+            "yellow",
+            noun="content",
+        )
         self._left_out(report)
         self._reasons("dropped: these were swept too", report.dropped.items(), "cyan")
         in_quarantine = "needed, but in quarantine: nothing was deleted there; restore these files"
@@ -233,7 +239,7 @@ class _Page:
         """How many locations the patterns leave out, and on request which tables are there."""
         if not report.left_out:
             return
-        self._line(f"left out: {plural(len(report.left_out), 'location')}, by --include and --exclude")
+        self._line(f"left out: {plural(len(report.left_out), 'location')}, by --include, --exclude and --set-aside")
         if report.tables is None and not self._verbose:
             return
         named = sorted(report.left_out.items(), key=lambda item: (item[1], item[0]))
@@ -242,11 +248,11 @@ class _Page:
         if len(named) > _SHOWN:
             self._line(f"  and {len(named) - _SHOWN:,} more")
 
-    def _reasons(self, title: str, reasons: Iterable[tuple[str, str]], style: str) -> None:
+    def _reasons(self, title: str, reasons: Iterable[tuple[str, str]], style: str, *, noun: str = "place") -> None:
         reasons = list(reasons)
         if reasons:
             self._line(f"{title} ({len(reasons):,})", style=style)
-            self._folded(reasons, noun="place", total=len(reasons))
+            self._folded(reasons, noun=noun, total=len(reasons))
 
     def _files(self, title: str, files: list[NamedFile], total: int, style: str) -> None:
         if total:

@@ -15,6 +15,7 @@ from nessie_gc_core.model.live_sets import (
     FileDeletion,
     LeaseHolder,
     LiveSet,
+    ReachedPlace,
     ReferenceHead,
     RepositoryRecords,
     SeenContent,
@@ -180,6 +181,14 @@ class LiveSetStore(Connector):
     @abstractmethod
     def seen_contents(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[SeenContent]:
         """The register of all contents and locations ever seen, of all contents or of some (a few thousand at most)."""
+
+    @abstractmethod
+    def register_reached(self, repository: str, reached: Iterable[ReachedPlace]) -> None:
+        """Records that contents were read, and where else they had files; nothing is ever taken out (S31)."""
+
+    @abstractmethod
+    def reached(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[ReachedPlace]:
+        """What was recorded of all contents or of some (a few thousand at most), each once, in any order."""
 
     @abstractmethod
     def repositories(self) -> Iterator[str]:

@@ -213,6 +213,16 @@ class LeaseHolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReachedPlace:
+    """That a content was read to its end, or that it then had files in a place outside its own locations (S31)."""
+
+    content_id: str
+    """The content."""
+    place: str = ""
+    """Canonical, with a slash at its end; empty: the content was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryRecords:
     """How many records a store keeps under the identity of a repository."""
 
@@ -226,8 +236,11 @@ class RepositoryRecords:
     """How many records of tags."""
     held_files: int = 0
     """How many records of files in quarantine."""
+    reached_places: int = 0
+    """How many entries of the register of what contents reached."""
 
     @property
     def any(self) -> bool:
         """Whether there is one."""
-        return bool(self.live_sets or self.tombstones or self.seen_contents or self.tags or self.held_files)
+        registers = self.tombstones or self.seen_contents or self.reached_places
+        return bool(self.live_sets or registers or self.tags or self.held_files)

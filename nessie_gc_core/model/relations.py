@@ -82,6 +82,11 @@ PROBLEM = "PROBLEM"
 """Kind of the rows that name a file that could not be read."""
 SPELLING = "SPELLING"
 """Kind of the rows that give another possible place of a file: behind a link, or under a cleaned key (S24)."""
+REACHED = "REACHED"
+"""Kind of the rows that stand for no file: files in the place ``key`` name files in the place ``path`` (S31).
+
+Both are canonical prefixes; ``length`` is 1 where some of the files that are named there may name others, else 0.
+"""
 
 PARENTS = pa.schema(
     [

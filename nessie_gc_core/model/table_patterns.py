@@ -69,6 +69,11 @@ def compiled(option: str, patterns: Sequence[str]) -> tuple[re.Pattern[str], ...
         ) from error
 
 
+def whole_name(name: str) -> str:
+    """A pattern that matches this name and no other; its dots in brackets, which no shell or file changes."""
+    return re.escape(name).replace("\\.", "[.]").replace("\\-", "-")
+
+
 def any_matches(patterns: Sequence[re.Pattern[str]], name: str) -> bool:
     """Whether one of some patterns matches a whole name."""
     return any(pattern.fullmatch(name) for pattern in patterns)

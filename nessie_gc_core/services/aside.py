@@ -22,6 +22,7 @@ from nessie_gc_core.model.live_sets import (
     LeaseHolder,
     LiveSet,
     LiveSetStatus,
+    ReachedPlace,
     ReferenceHead,
     RepositoryRecords,
     SeenContent,
@@ -211,6 +212,10 @@ class AsideStore(LiveSetStore):
         """Those of the other store."""
         return self._store.seen_contents(repository, content_ids)
 
+    def reached(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[ReachedPlace]:
+        """What the other store has."""
+        return self._store.reached(repository, content_ids)
+
     def repositories(self) -> Iterator[str]:
         """Those of the other store."""
         return self._store.repositories()
@@ -234,6 +239,7 @@ class AsideStore(LiveSetStore):
     remove_tombstones = _refused("remove_tombstones")
     add_tombstones = _refused("add_tombstones")
     register_contents = _refused("register_contents")
+    register_reached = _refused("register_reached")
     move_records = _refused("move_records")
 
     # ---- one collector at a time ----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.limits import DEFAULT_MIN_AGE, AgeLimit, AllowedLocations
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.options import option, options
+from nessie_gc_core.model.table_patterns import compiled
 from nessie_gc_core.services.mark_parameters import WalkParameters
 
 SWEEP = "Sweep"
@@ -84,6 +86,18 @@ def strict_unknown_option() -> bool:
     return option(False, section=GUARD, help="Delete nothing at all if anything could not be read.")
 
 
+def set_aside_option() -> Sequence[str]:
+    """Declares which contents are gone."""
+    return option(
+        (),
+        section=TABLES,
+        metavar="PATTERN",
+        whole=True,
+        help="Tables and views that are gone, by a regular expression of their whole name NAMESPACE.TABLE: that they "
+        "cannot be read freezes only their own locations; may be repeated.",
+    )
+
+
 def max_live_set_age_option() -> timedelta:
     """Declares how old a live set may be."""
     return option(timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this.")
@@ -96,6 +110,7 @@ class PlaceParameters(WalkParameters):
     allow: Sequence[str] = allow_option()
     min_depth: int | None = min_depth_option()
     strict_unknown: bool = strict_unknown_option()
+    set_aside: Sequence[str] = set_aside_option()
     lease: timedelta = lease_option()
 
     def allowed(self, rules: LocationRules) -> AllowedLocations:
@@ -109,6 +124,15 @@ class PlaceParameters(WalkParameters):
         except UnknownLocationError as error:
             raise ConfigurationError(f"`allow`: {error}") from error
 
+    @property
+    def contents_set_aside(self) -> tuple[re.Pattern[str], ...]:
+        """Patterns of the whole names of contents that are gone, as a person says (S12).
+
+        Raises:
+            ConfigurationError: one of them is not a regular expression.
+        """
+        return compiled("set_aside", self.set_aside)
+
     def check(self, choice: ConnectorChoice) -> None:
         """Rejects invalid parameters before anything is opened.
 
@@ -116,6 +140,7 @@ class PlaceParameters(WalkParameters):
             ConfigurationError: the message names the parameter.
         """
         WalkParameters.check(self, choice)
+        _ = self.contents_set_aside
         self.allowed(choice.rules())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -29,13 +29,15 @@ from nessie_gc_core.model.work import Work
 from nessie_gc_core.services.dropped import dropped_contents
 from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.hints import warn_of_missing_metadata
-from nessie_gc_core.services.left_out import Names, leave_out, names_in, names_of
+from nessie_gc_core.services.left_out import Names, leave_out
 from nessie_gc_core.services.marked import freeze_translated
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.quarantine.places import leave_quarantines_alone
+from nessie_gc_core.services.reached import places_of, remember_reached
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder
+from nessie_gc_core.services.set_aside import leave_set_aside, names_if_wanted, set_aside
 from nessie_gc_core.services.shared_places import freeze_for_unread, refuse_places_of_others, refuse_unused
 from nessie_gc_core.services.stored_versions import stored_versions
 from nessie_gc_core.services.unread_repositories import freeze_unread_repositories
@@ -71,7 +73,13 @@ class Located:
     dropped: Sequence[Dropped] = ()
     """Contents that are gone, whose locations are swept, too."""
     names: Names = field(default_factory=dict)
-    """The names of live contents, if some tables are left out by their names."""
+    """The names of live contents, if some tables are left out or set aside by their names."""
+    set_aside: frozenset[str] = frozenset()
+    """Ids of contents that a person sets aside."""
+    unlisted: frozenset[str] = frozenset()
+    """Ids of contents that their repository could not read itself."""
+    remember: bool = True
+    """Whether the registers learn what is found out."""
 
     def places(self) -> Iterator[str]:
         """The raw places of all contents, whether they are swept or not."""
@@ -94,13 +102,14 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     with watched(run, progress.tell):
         version_files = _read_versions(versions, read_types, run)
         progress.reached(0, 0)
-    unread = UnreadContents()
+    names = names_if_wanted(run, versions)
+    dead = set_aside(run, names)
+    unread = UnreadContents(set_aside=dead)
     if types - read_types:
         unread.find(versions, read_types)
         unread.find_places(version_files)
     homes, shared = _homes(version_files)
     gone: Sequence[Dropped] = ()
-    names: Names = {}
     if dropped is not None:
         known = itertools.chain(_raw_locations(homes), _comparable(shared, run.choice.rules()))
         gone = dropped_contents(run, dropped, known, all_are_read=not unread)
@@ -109,9 +118,8 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     freeze_translated(plan, version_files)
     freeze_unread_repositories(plan, run, homes, shared)
     _keep_to_chosen(plan, run, (homes, shared), gone)
-    if not run.parameters.tables.takes_all:
-        names = names_of(run, names_in(versions))
-        leave_out(plan, run, names, placed(homes, shared), gone)
+    leave_set_aside(plan, run, dead, names, versions, placed(homes, shared))
+    leave_out(plan, run, names, placed(homes, shared), gone)
     refuse_places_of_others(plan, run, dropped)
     leave_quarantines_alone(plan, run)
     if remember:
@@ -126,6 +134,9 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         progress=progress,
         dropped=gone,
         names=names,
+        set_aside=dead,
+        unlisted=frozenset(unread.unknown_ids),
+        remember=remember,
     )
 
 
@@ -147,12 +158,19 @@ def find_needed(
         check()
         progress.reached(done, found)
 
+    places = places_of(plan, (located.homes, located.shared), readers) if located.remember else None
     with watched(run, progress.tell_more):
-        expansion = expand(version_files, index, run.choice, readers, cache=cache, progress=reached)
-    finder = unknown_finder(run, plan, readers)
+        expansion = expand(version_files, index, run.choice, readers, cache=cache, places=places, progress=reached)
+    finder = replace(unknown_finder(run, plan, readers), set_aside=located.set_aside)
     problems = finder.find(version_files, expansion)
     warn_of_missing_metadata(problems, version_files, run)
-    finder.freeze(problems, version_files, index, plan, strict=run.parameters.strict_unknown)
+    if places is not None and not problems.too_many:
+        never_read = finder.never_read(problems, version_files)
+        remember_reached(located.homes, version_files, expansion, places, never_read, run)
+    strict = run.parameters.strict_unknown
+    what_to_do = finder.freeze(problems, version_files, index, plan, strict=strict, unlisted=located.unlisted)
+    if what_to_do is not None:
+        run.report.warn(what_to_do)
     forgotten = Forgotten.of((each.location for each in located.dropped if each.listed), plan.rules)
     if problems:
         forgotten.freeze(plan, problems.example())

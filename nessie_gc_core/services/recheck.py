@@ -21,6 +21,7 @@ from nessie_gc_core.services.marked import freeze_translated
 from nessie_gc_core.services.members import READ_ERRORS
 from nessie_gc_core.services.run import Member, SweepRun
 from nessie_gc_core.services.scope import Scope, qualified
+from nessie_gc_core.services.set_aside import set_aside_of_moved
 from nessie_gc_core.services.shared_places import freeze_for_unread
 
 BECAME_LIVE = "a new or moved reference needs it"
@@ -111,15 +112,19 @@ class Recheck:
         plan, index = scope.plan, scope.index
         index.look_again()
         before = set(plan.roots)
-        unread = UnreadContents()
+        dead = set_aside_of_moved(run, scope.finder.set_aside, versions)
+        unread = UnreadContents(set_aside=dead)
         newly = expand_moved(
             run.engine, versions, index, run.choice, readers=scope.readers, known=scope.known, on_unread=unread.add
         )
         unread.find_places(newly.version_files)
         unread.freeze(plan, strict=run.parameters.strict_unknown)
-        finder = scope.finder.with_versions(moved)
+        finder = replace(scope.finder.with_versions(moved), set_aside=dead)
         problems = finder.find(newly.version_files, newly.expansion)
-        finder.freeze(problems, newly.version_files, index, plan, strict=run.parameters.strict_unknown)
+        strict, unlisted = run.parameters.strict_unknown, frozenset(unread.unknown_ids)
+        never_read = finder.freeze(problems, newly.version_files, index, plan, strict=strict, unlisted=unlisted)
+        if never_read is not None:
+            run.report.warn(never_read)
         if problems or unread:
             scope.forgotten.freeze(plan, problems.example() if problems else unread.example())
         if problems:

@@ -21,7 +21,7 @@ from nessie_gc_core.services.tally import TableTally, Tally, total
 if TYPE_CHECKING:
     import pandas as pd
 
-_COUNTED = ("unknown", "unreadable", "unread", "refused", "left_out", "dropped")
+_COUNTED = ("unknown", "unreadable", "unread", "refused", "left_out", "dropped", "set_aside")
 MAX_NAMES = 100
 """Names in one list of a report; the outcome file has them all."""
 
@@ -117,6 +117,8 @@ class GcReport:
     """Locations that the configuration keeps from being swept, each with the reason (S13)."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Locations that ``include`` and ``exclude`` leave out, each with the reason."""
+    set_aside: dict[str, str] = field(default_factory=dict)
+    """Names of contents that ``set_aside`` sets aside, each with where its files stay (S31)."""
     dropped: dict[str, str] = field(default_factory=dict)
     """Locations of contents that are gone, which were swept on their own, each with what was there (S20)."""
     files_in: dict[str, int] = field(default_factory=dict, repr=False)
@@ -233,6 +235,7 @@ class GcReport:
             "refused": _named(self.refused.items()),
             "left_out": _named(self.left_out.items()),
             "dropped": _named(self.dropped.items()),
+            "set_aside": _named(self.set_aside.items(), "content"),
             "counts": {name: len(getattr(self, name)) for name in _COUNTED},
             "tables": None if self.tables is None else [table.to_dict() for table in self.tables],
             "lost": {"files": self.lost.files, "names": [_file(f) for f in self.lost_files]},

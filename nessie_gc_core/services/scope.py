@@ -135,5 +135,13 @@ def _remembered(store: LiveSetStore, member: Member) -> Remembered:
             for some in own(ids)
             for seen in store.seen_contents(live_set.repository, content_ids=some)
         ),
+        all_locations=lambda: (
+            (member.qualified(seen.content_id), seen.location) for seen in store.seen_contents(live_set.repository)
+        ),
+        reached_of=lambda ids: (
+            replace(reached, content_id=member.qualified(reached.content_id))
+            for some in own(ids)
+            for reached in store.reached(live_set.repository, content_ids=some)
+        ),
         tombstones=lambda paths: store.tombstones(live_set.repository, paths),
     )

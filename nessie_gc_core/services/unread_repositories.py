@@ -48,6 +48,7 @@ def _remembered(member: Member, run: SweepRun) -> Iterator[str]:
             yield home_of_metadata(folder)
         if location is not None:
             yield location
+    yield from (reached.place for reached in run.store.reached(repository) if reached.place)  # (S31)
     # Last: a live set that is deleted meanwhile leaves its contents here.
     yield from (seen.location for seen in run.store.seen_contents(repository))
 

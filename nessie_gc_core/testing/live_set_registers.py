@@ -14,7 +14,7 @@ import pytest
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LeaseHeldError
-from nessie_gc_core.model.live_sets import RepositoryRecords, SeenContent
+from nessie_gc_core.model.live_sets import ReachedPlace, RepositoryRecords, SeenContent
 from nessie_gc_core.model.repository import ICEBERG_TABLE
 from nessie_gc_core.testing.demands import demands
 from nessie_gc_core.testing.live_set_samples import KOLKATA, LONG_TEXT, NOON, StoreFixtures
@@ -100,6 +100,46 @@ class RegisterTests(StoreFixtures):
         store.register_contents(repository, many)
         assert _by_place(many) == _by_place(store.seen_contents(repository))
         assert len(list(store.seen_contents(repository, ["c5"]))) == 3
+
+    # ---- what contents reached ------------------------------------------------------------------------
+    @demands("S31: what a content reached is only ever added to, belongs to one repository, and outlives live sets.")
+    def test_what_contents_reached_is_added_to_and_stays(
+        self, store: LiveSetStore, identifying: UUID, repository: str
+    ) -> None:
+        first = [ReachedPlace(content_id="a"), ReachedPlace(content_id="a", place="s3://bucket/t/")]
+        second = [first[0], ReachedPlace(content_id="a", place=f"s3://bucket/{LONG_TEXT}/")]
+        store.register_reached(repository, first)
+        store.register_reached(repository, iter(second))
+        store.register_reached(repository, [ReachedPlace(content_id="b")])
+        store.register_reached(repository + "2", [ReachedPlace(content_id="a", place="s3://bucket/elsewhere/")])
+        store.delete(identifying)
+        assert {*first, *second} == set(store.reached(repository, ["a", "unknown"]))
+        assert len(list(store.reached(repository))) == 4
+        assert list(store.reached(repository, [])) == []
+
+    @demands("S31: what many contents reached is stored in one call; that of some is all of theirs and no others.")
+    def test_what_some_contents_reached_is_all_of_theirs_and_no_others(
+        self, store: LiveSetStore, repository: str
+    ) -> None:
+        rows = [ReachedPlace(content_id=f"c{n}", place=place) for n in range(1100) for place in ("", "s3://bucket/t/")]
+        store.register_reached(repository, iter(rows))
+        some = [f"c{n}" for n in range(0, 1100, 2)]
+        found = list(store.reached(repository, some))
+        assert 2 * len(some) == len(found)
+        assert {each for each in rows if each.content_id in some} == set(found)
+
+    @demands("S31: move_records moves what contents reached, and joins it with what is there.")
+    def test_what_contents_reached_moves_and_joins_what_is_there(self, store: LiveSetStore, repository: str) -> None:
+        target = f"name-{uuid4()}"
+        mine = [ReachedPlace(content_id="a"), ReachedPlace(content_id="a", place="s3://bucket/t/")]
+        theirs = [mine[0], ReachedPlace(content_id="a", place="s3://bucket/u/")]
+        store.register_reached(repository, mine)
+        store.register_reached(target, theirs)
+        assert store.count_records(repository).reached_places == 2
+        store.move_records(repository, target)
+        assert not store.count_records(repository).any
+        assert {*mine, *theirs} == set(store.reached(target, ["a"]))
+        assert len(list(store.reached(target))) == 3
 
     # ---- another identity -----------------------------------------------------------------------------
     @demands("count_records counts the records of one identity.")

@@ -239,6 +239,32 @@ class AllInTheRegister(LedgerStore):
         return super().seen_contents(repository, content_ids or None)
 
 
+@fault(StoreTests, "test_what_contents_reached_is_added_to_and_stays", "S31: what a content reached is only ever added")
+class ForgetsWhatWasReachedBefore(LedgerStore):
+    def register_reached(self, repository, reached):
+        kept = list(reached)
+        with self._rows.transaction() as rows:
+            for each in kept:
+                for part, key, _ in rows.all("reached", repository):
+                    if part == each.content_id and key:
+                        rows.remove("reached", repository, part, key)
+        super().register_reached(repository, kept)
+
+
+@fault(StoreTests, "test_what_some_contents_reached_is_all_of_theirs_and_no_others", "S31: what many contents reached")
+class FirstReached(LedgerStore):
+    def reached(self, repository, content_ids=None):
+        return super().reached(repository, content_ids and list(content_ids)[:1])
+
+
+@fault(StoreTests, "test_what_contents_reached_moves_and_joins_what_is_there", "S31: move_records moves what contents")
+class MovesWithoutWhatWasReached(LedgerStore):
+    def move_records(self, source, target):
+        with self._rows.transaction() as rows:
+            rows.clear(("reached",), target)
+        return super().move_records(source, target)
+
+
 NAMED_ONCE = "test_every_repository_with_live_sets_or_contents_is_named_once"
 
 

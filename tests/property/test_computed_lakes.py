@@ -96,11 +96,11 @@ def stored(spec: MockLakeSpec) -> set[str]:
 
 
 def check(spec: MockLakeSpec, cutoff: str, collecting: LakeServices) -> None:
-    """Collects a lake, and compares what is left with the oracle."""
+    """Collects a lake whose tables were read before (S31), and compares what is left with the oracle."""
     oracle, before = MockOracle(spec, cutoff), stored(spec)
     counts, garbage = oracle.counts(), set(oracle.garbage())
 
-    report = collecting.collect(cutoff)
+    report = collecting.read_before().collect(cutoff)
 
     after = stored(spec)
     assert garbage == before - after

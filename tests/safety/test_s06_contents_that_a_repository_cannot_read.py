@@ -61,7 +61,7 @@ def test_s06_the_home_of_its_metadata_is_unknown_too(
     lake.commit("main", put(fine.version), put(table.version), put(busy))
     frozen, dead = (lake.put(f"memory://wh/db/{name}/data/nobody.parquet") for name in ("t", "fine"))
     lake.advance(timedelta(days=3))
-    report = services.collect("1")
+    report = services.read_before().collect("1")
     assert (True, True, False) == (metadata in lake.paths(), frozen in lake.paths(), dead in lake.paths())
     assert 1 == report.exit_code
 

@@ -47,7 +47,7 @@ def two_tables(lake: MemoryLake) -> tuple[str, str]:
 
 def test_s06_unknown_gives_exit_code_1_and_the_rest_goes_on(lake: MemoryLake, services: LakeServices) -> None:
     frozen, dead = two_tables(lake)
-    report = services.collect("1")
+    report = services.read_before().collect("1")
     assert (True, False) == (frozen in lake.paths(), dead in lake.paths())
     assert (1, 0) == (report.exit_code, report.lost.files)
 

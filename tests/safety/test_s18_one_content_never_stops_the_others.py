@@ -40,7 +40,7 @@ def test_s18_whatever_goes_wrong_at_any_level_stops_its_content_only(
         "manifest": broken.manifests[2][0],
     }[level]
     lake.faults.reading[path] = error
-    report = services.collect("NONE")
+    report = services.read_before().collect("NONE")
     assert (True, False) == (frozen in lake.paths(), dead in lake.paths())
     assert 1 == report.exit_code
     assert path in report.unreadable

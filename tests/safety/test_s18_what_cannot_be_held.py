@@ -64,7 +64,7 @@ def test_s18_a_version_that_cannot_be_held_is_unknown_and_the_others_go_on(
     lake: MemoryLake, services: LakeServices, store: LiveSetStore, odd: str
 ) -> None:
     dead, kept = write(lake, odd)
-    report = replace(services, store=store).collect("NONE")
+    report = replace(services, store=store).read_before().collect("NONE")
     assert dead not in lake.paths()
     assert kept <= lake.paths()
     assert 1 == report.exit_code
@@ -74,7 +74,7 @@ def test_s18_a_version_that_cannot_be_held_is_unknown_and_the_others_go_on(
 def test_s18_both_engines_go_on(lake: MemoryLake, engine: Engine, tmp_path: Path) -> None:
     write(lake, "snapshot id above 64 bits")
     folder = tmp_path / "a" / "lake"
-    report = on_disk(lake, folder, engine).collect("NONE")
+    report = on_disk(lake, folder, engine).read_before().collect("NONE")
     names = {path.name for path in folder.rglob("*.parquet")}
     assert (1, {"a.parquet", "b.parquet", "kept.parquet"}) == (report.exit_code, names)
 
@@ -115,7 +115,7 @@ def test_s18_metadata_of_an_odd_snapshot_says_where_its_files_are(lake: MemoryLa
     lake.commit("main", put(good.version), put(host.version), put(replace(guest.version, snapshot_id=2**63)))
     dead, kept = lake.put(f"{good.location}/dead.parquet"), lake.put(f"{host.location}/dead.parquet")
     lake.advance(UNTIL_NOW)
-    assert 1 == services.collect("NONE").exit_code
+    assert 1 == services.read_before().collect("NONE").exit_code
     assert dead not in lake.paths()
     assert {kept, *guest.needed} <= lake.paths()
 

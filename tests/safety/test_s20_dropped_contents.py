@@ -324,6 +324,7 @@ def test_s20_a_content_that_nothing_can_hold_stops_nothing_and_stays(dropped: Dr
     dropped.drop()
     if drops_it:
         dropped.lake.commit("main", delete("db.odd"))
+    dropped.services.read_before()
     dropped.lake.advance(30 * DAY)
     dropped.collect(after=10 * DAY)
     assert {path for path in dropped.lake.paths() if "/db/odd/" in path} >= dropped.lake.needed_files([odd.version])

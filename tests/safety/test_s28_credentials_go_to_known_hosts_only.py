@@ -73,7 +73,7 @@ def test_s28_metadata_at_a_host_of_a_committer_is_unknown_and_not_asked_for(
     assert 1 == report.exit_code
     assert "evil.example" in report.unreadable[metadata]
     assert SECRET not in json.dumps(report.to_dict())
-    assert "cannot tell where the files of content db.e are" in report.unknown["memory://wh/db/t/"]
+    assert "cannot be read and never could" in report.unknown["memory://wh/db/t/"]
     assert "memory://wh/db/t/data/nobody.parquet" in lake.paths()
 
 

@@ -9,6 +9,7 @@ GRANT SELECT, INSERT, UPDATE ON nessie_gc_live_sets TO nessie_gc_mark;
 GRANT SELECT, INSERT ON nessie_gc_content_versions TO nessie_gc_mark;
 GRANT INSERT ON nessie_gc_heads TO nessie_gc_mark;
 GRANT SELECT ON nessie_gc_held_files, nessie_gc_seen_contents, nessie_gc_tags, nessie_gc_tombstones TO nessie_gc_mark;
+GRANT SELECT ON nessie_gc_reached_places TO nessie_gc_mark;
 
 -- `sweep`, `deferred-deletes`, `restore`, `purge`; with nessie_gc_mark also `gc` and `expire-snapshots`
 CREATE ROLE nessie_gc_sweep NOLOGIN;
@@ -16,7 +17,7 @@ GRANT SELECT ON nessie_gc_schema, nessie_gc_migrations TO nessie_gc_sweep;
 GRANT SELECT ON nessie_gc_content_versions, nessie_gc_heads TO nessie_gc_sweep;
 GRANT SELECT, UPDATE ON nessie_gc_live_sets TO nessie_gc_sweep;
 GRANT INSERT ON nessie_gc_base_locations TO nessie_gc_sweep;
-GRANT SELECT, INSERT ON nessie_gc_deletion_locations TO nessie_gc_sweep;
+GRANT SELECT, INSERT ON nessie_gc_deletion_locations, nessie_gc_reached_places TO nessie_gc_sweep;
 GRANT SELECT, INSERT, DELETE ON nessie_gc_file_deletions TO nessie_gc_sweep;
 GRANT SELECT, INSERT, UPDATE ON nessie_gc_seen_contents, nessie_gc_steps TO nessie_gc_sweep;
 GRANT SELECT, INSERT, UPDATE, DELETE ON nessie_gc_held_files, nessie_gc_leases, nessie_gc_tombstones TO nessie_gc_sweep;

@@ -279,8 +279,8 @@ class DeleteUnreferencedParameters(DeletionParameters):
     @property
     def settings(self) -> dict[str, object]:
         """What is said here of the settings that the latest run has as well."""
-        names = ("default_cutoff", "cutoff", "min_age", "no_age_floor", "allow", "min_depth", "strict_unknown")
-        said = {name: getattr(self, name) for name in names}
+        names = ("default_cutoff", "cutoff", "min_age", "no_age_floor", "allow", "min_depth")
+        said = {name: getattr(self, name) for name in (*names, "strict_unknown", "set_aside")}
         return {
             name: value for name, value in said.items() if not (value is None or value is False or value in ((), []))
         }

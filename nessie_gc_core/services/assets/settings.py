@@ -25,6 +25,7 @@ KEPT = (
     "allow",
     "min_depth",
     "strict_unknown",
+    "set_aside",
     "membership",
     "expected_file_count",
     "fpp",

@@ -20,6 +20,7 @@ from nessie_gc_core.services.finding_parameters import (
     max_live_set_age_option,
     min_depth_option,
     outcomes_option,
+    set_aside_option,
     strict_unknown_option,
 )
 from nessie_gc_core.services.output_files import check_output
@@ -132,6 +133,7 @@ class PurgeParameters(ReleaseParameters):
     allow: Sequence[str] = allow_option()
     min_depth: int | None = min_depth_option()
     strict_unknown: bool = strict_unknown_option()
+    set_aside: Sequence[str] = set_aside_option()
     max_live_set_age: timedelta = max_live_set_age_option()
 
     def limits(self, run: Run) -> DeferredDeletionParameters:
@@ -144,6 +146,7 @@ class PurgeParameters(ReleaseParameters):
             allow=self.allow,
             min_depth=self.min_depth,
             strict_unknown=self.strict_unknown,
+            set_aside=self.set_aside,
             max_live_set_age=self.max_live_set_age,
         )
         found.check(run.choice)

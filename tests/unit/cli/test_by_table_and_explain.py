@@ -25,7 +25,7 @@ def test_a_report_by_table_is_asked_for(run: Run, lake: MemoryLake) -> None:
 def test_a_table_that_is_left_out_says_so(run: Run, lake: MemoryLake) -> None:
     shown = run(*GC, "--exclude", "db[.].*", "--by-table").stdout
     assert "left alone: db.t is left out" in shown
-    assert "left out: 1 location, by --include and --exclude" in shown
+    assert "left out: 1 location, by --include, --exclude and --set-aside" in shown
     report = json.loads(run(*GC, "--include", "other", "--json").stdout)
     assert ({"files": 0, "bytes": 0}, 1) == (report["unreferenced"], report["counts"]["left_out"])
 

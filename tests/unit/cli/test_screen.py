@@ -58,7 +58,7 @@ def test_locations_that_are_left_out_are_counted_and_named_on_request(
     report: GcReport, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report.left_out = {f"s3://b/{number:02}/": f"db.t{number:02} is left out" for number in range(25)}
-    counted = "left out: 25 locations, by --include and --exclude"
+    counted = "left out: 25 locations, by --include, --exclude and --set-aside"
 
     def said(**given: bool) -> list[str]:
         show_report("gc", report, as_json=False, zone=UTC, **given)

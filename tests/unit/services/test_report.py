@@ -55,6 +55,7 @@ def test_lists_of_names_are_cut_and_warnings_come_once() -> None:
         "refused": 0,
         "left_out": 0,
         "dropped": 0,
+        "set_aside": 0,
     } == report.to_dict()["counts"]
 
 

@@ -70,7 +70,7 @@ def test_a_name_that_no_path_can_be_freezes_its_own_location_only(
         rewrite(lake, manifest_of(bad), lambda found: found["files"].append(text))
     dead, kept = lake.put("memory://wh/db/good/dead.parquet"), lake.put("memory://wh/db/bad/dead.parquet")
     lake.advance(timedelta(days=3))
-    report = services.collect("1")
+    report = services.read_before().collect("1")
     assert dead not in lake.paths()
     assert kept in lake.paths()
     assert bad.needed <= lake.paths()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import LiveSetStore, lease_held
 from nessie_gc_core.model import SeenContent
-from nessie_gc_core.model.live_sets import LeaseHolder, RepositoryRecords
+from nessie_gc_core.model.live_sets import LeaseHolder, ReachedPlace, RepositoryRecords
 from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_ledger.rows import Rows, Transaction
 
@@ -59,6 +59,19 @@ class Registers(LiveSetStore):
         for content_id in [None] if content_ids is None else set(content_ids):
             for fields in self._rows.stream("seen", repository, content_id):
                 yield SeenContent(**fields)
+
+    def register_reached(self, repository: str, reached: Iterable[ReachedPlace]) -> None:
+        """Adds rows."""
+        kept = list(reached)
+        with self._rows.transaction() as rows:
+            for each in kept:
+                rows.add("reached", repository, each.content_id, each.place, each)
+
+    def reached(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[ReachedPlace]:
+        """The rows."""
+        for content_id in [None] if content_ids is None else set(content_ids):
+            for fields in self._rows.stream("reached", repository, content_id):
+                yield ReachedPlace(**fields)
 
     def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:
         """Adds or replaces records."""
@@ -135,16 +148,19 @@ def _holder(rows: Transaction, repository: str) -> LeaseHolder | None:
 
 def _count(rows: Transaction, repository: str) -> RepositoryRecords:
     live_sets = sum(fields["repository"] == repository for _, _, fields in rows.all("live set"))
-    tombstones, seen, tags = (rows.count(kind, repository) for kind in ("tombstone", "seen", "tag"))
-    return RepositoryRecords(live_sets=live_sets, tombstones=tombstones, seen_contents=seen, tags=tags)
+    tombstones, seen, tags, reached = (rows.count(kind, repository) for kind in ("tombstone", "seen", "tag", "reached"))
+    return RepositoryRecords(
+        live_sets=live_sets, tombstones=tombstones, seen_contents=seen, tags=tags, reached_places=reached
+    )
 
 
 def _move(rows: Transaction, source: str, target: str) -> None:
     for part, key, fields in rows.all("live set"):
         if fields["repository"] == source:
             rows.put("live set", "", part, key, {**fields, "repository": target})
-    for part, key, fields in rows.all("tombstone", source):
-        rows.add("tombstone", target, part, key, fields)
+    for kind in ("tombstone", "reached"):
+        for part, key, fields in rows.all(kind, source):
+            rows.add(kind, target, part, key, fields)
     for part, key, fields in rows.all("tag", source):
         known = rows.get("tag", target, part, key) or fields
         rows.put("tag", target, part, key, fields if fields["made"] and not known["made"] else known)
@@ -153,4 +169,4 @@ def _move(rows: Transaction, source: str, target: str) -> None:
         latest = max(mine, theirs, key=lambda fields: fields["last_seen"])
         first = min(mine["first_seen"], theirs["first_seen"])
         rows.put("seen", target, part, key, {**latest, "first_seen": first})
-    rows.clear(("tombstone", "seen", "tag"), source)
+    rows.clear(("tombstone", "seen", "tag", "reached"), source)

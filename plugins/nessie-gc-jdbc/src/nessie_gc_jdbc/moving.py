@@ -15,6 +15,7 @@ from nessie_gc_jdbc.tables import (
     held_files,
     key_of,
     live_sets,
+    reached_places,
     seen_contents,
     tags,
     tombstones,
@@ -38,6 +39,7 @@ def count_records(connection: Connection, repository: str) -> RepositoryRecords:
         seen_contents=count(seen_contents, seen_contents.c.seen_key),
         tags=count(tags, tags.c.tag_key),
         held_files=int(connection.execute(held).scalar_one()),
+        reached_places=count(reached_places, reached_places.c.reached_key),
     )
 
 
@@ -49,6 +51,7 @@ def move_records(connection: Connection, database: Database, source: str, target
     for table, key, merged in (
         (tombstones, tombstones.c.tombstone_key, _newest_tombstone),
         (seen_contents, seen_contents.c.seen_key, _merged_content),
+        (reached_places, reached_places.c.reached_key, _either),
         (tags, tags.c.tag_key, _known_tag),
     ):
         changed = [column.name for column in table.c if column is not key]
@@ -92,6 +95,11 @@ def _moved(
 
 def _newest_tombstone(known: _Values, mine: _Values) -> _Values:
     return max(known, mine, key=lambda row: int(row["at"]))
+
+
+def _either(known: _Values, mine: _Values) -> _Values:
+    """They say the same."""
+    return known
 
 
 def _known_tag(known: _Values, mine: _Values) -> _Values:

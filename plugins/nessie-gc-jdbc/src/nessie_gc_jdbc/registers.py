@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -12,12 +13,23 @@ from sqlalchemy import Connection, Row, delete, or_, select, union, update
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.connectors.live_set_store import lease_held
-from nessie_gc_core.model.live_sets import LeaseHolder, RepositoryRecords, SeenContent
+from nessie_gc_core.model.live_sets import LeaseHolder, ReachedPlace, RepositoryRecords, SeenContent
 from nessie_gc_core.model.tags import TagRecord
+from nessie_gc_jdbc.bulk import insert_new_rows
 from nessie_gc_jdbc.database import Database
 from nessie_gc_jdbc.moving import count_records, move_records
 from nessie_gc_jdbc.rows import batches
-from nessie_gc_jdbc.tables import from_micros, key_of, leases, live_sets, seen_contents, tags, to_micros, tombstones
+from nessie_gc_jdbc.tables import (
+    from_micros,
+    key_of,
+    leases,
+    live_sets,
+    reached_places,
+    seen_contents,
+    tags,
+    to_micros,
+    tombstones,
+)
 
 _MICROSECOND = timedelta(microseconds=1)
 _MOVING = timedelta(minutes=1)
@@ -83,6 +95,25 @@ class RegisterVerbs(LiveSetStore):
                 first_seen=from_micros(row.first_seen),
                 last_seen=from_micros(row.last_seen),
             )
+
+    def register_reached(self, repository: str, reached: Iterable[ReachedPlace]) -> None:
+        """Adds rows."""
+        for batch in batches(reached):
+            rows = {
+                key: (key, repository, each.content_id, each.place)
+                for each in batch
+                for key in [key_of(repository, each.content_id, each.place)]
+            }
+            ordered = [rows[key] for key in sorted(rows)]
+            self.database.write(partial(insert_new_rows, table=reached_places, rows=ordered))
+
+    def reached(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[ReachedPlace]:
+        """The rows in pages."""
+        prefixes = [key_of(repository)]
+        if content_ids is not None:
+            prefixes = [key_of(repository, content_id) for content_id in content_ids]
+        for row in self.database.pages_below(select(reached_places), reached_places.c.reached_key, prefixes):
+            yield ReachedPlace(content_id=row.content_id, place=row.place)
 
     def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:
         """Adds or replaces records."""

@@ -34,7 +34,7 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 PREFIX = "nessie_gc_"
 DIGEST_BYTES = 20
 AFTER_ALL = b"\xff" * (3 * DIGEST_BYTES)
@@ -170,6 +170,13 @@ seen_contents = _table(
     _required("location"),
     Column("first_seen", BigInteger, nullable=False),
     Column("last_seen", BigInteger, nullable=False),
+)
+reached_places = _table(
+    "reached_places",
+    _key("reached_key", 3),
+    _required("repository"),
+    _required("content_id"),
+    _required("place"),
 )
 tags = _table(
     "tags",

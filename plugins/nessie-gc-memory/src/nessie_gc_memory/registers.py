@@ -14,6 +14,7 @@ from nessie_gc_core.model.live_sets import (
     FileDeletion,
     LeaseHolder,
     LiveSet,
+    ReachedPlace,
     RepositoryRecords,
     SeenContent,
     SweepStep,
@@ -42,6 +43,7 @@ class Data:
     live_sets: dict[UUID, Rows] = field(default_factory=dict)
     tombstones: dict[tuple[str, str], datetime] = field(default_factory=dict)
     seen: dict[tuple[str, str, str], SeenContent] = field(default_factory=dict)
+    reached: dict[tuple[str, ReachedPlace], None] = field(default_factory=dict)
     tags: dict[tuple[str, str, str], TagRecord] = field(default_factory=dict)
     held: dict[tuple[UUID, str, str], HeldFile] = field(default_factory=dict)
     """Files in quarantine by live set, place and held path."""
@@ -86,6 +88,21 @@ class RegisterVerbs(LiveSetStore):
         for (owner, seen_id, _), content in found:
             if owner == repository and (wanted is None or seen_id in wanted):
                 yield content
+
+    def register_reached(self, repository: str, reached: Iterable[ReachedPlace]) -> None:
+        """Adds rows."""
+        new = dict.fromkeys((repository, each) for each in reached)
+        with self._data.lock:
+            self._data.reached.update(new)
+
+    def reached(self, repository: str, content_ids: Collection[str] | None = None) -> Iterator[ReachedPlace]:
+        """The rows."""
+        wanted = None if content_ids is None else frozenset(content_ids)
+        with self._data.lock:
+            found = list(self._data.reached)
+        for owner, each in found:
+            if owner == repository and (wanted is None or each.content_id in wanted):
+                yield each
 
     def put_tags(self, repository: str, records: Iterable[TagRecord]) -> None:
         """Adds or replaces records."""
@@ -170,6 +187,7 @@ class RegisterVerbs(LiveSetStore):
                 seen_contents=sum(owner == repository for owner, _, _ in self._data.seen),
                 tags=sum(owner == repository for owner, _, _ in self._data.tags),
                 held_files=sum(file.repository == repository for file in self._data.held.values()),
+                reached_places=sum(owner == repository for owner, _ in self._data.reached),
             )
 
     def move_records(self, source: str, target: str) -> RepositoryRecords:
@@ -197,6 +215,9 @@ class RegisterVerbs(LiveSetStore):
             latest = max(mine, theirs, key=lambda seen: seen.last_seen)
             first = min(mine.first_seen, theirs.first_seen)
             data.seen[target, content_id, location] = replace(latest, first_seen=first)
+        for owner, each in [key for key in data.reached if key[0] == source]:
+            del data.reached[owner, each]
+            data.reached[target, each] = None
         for key, file in data.held.items():
             if file.repository == source:
                 data.held[key] = replace(file, repository=target)

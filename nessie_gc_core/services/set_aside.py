@@ -1,0 +1,132 @@
+"""Contents that are gone, as a person says: they freeze nothing but the places where they are (S31).
+
+What of them can still be read is protected like everything else. What cannot be read needs nothing, for that is what
+the person says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from nessie_gc_core.algorithms.units import SweepPlan
+from nessie_gc_core.dataset import Dataset
+from nessie_gc_core.model.locations import home_of_metadata
+from nessie_gc_core.model.relations import CONTENT_VERSIONS
+from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.table_patterns import any_matches
+from nessie_gc_core.model.text import plural
+from nessie_gc_core.services.left_out import Names, names_in, names_of, seen_homes
+from nessie_gc_core.services.places import WithFolders
+from nessie_gc_core.services.run import SweepRun
+
+_WHERE = pa.schema(
+    [CONTENT_VERSIONS.field("content_id"), pa.field("folder", pa.string()), CONTENT_VERSIONS.field("location")]
+)
+
+
+def names_if_wanted(run: SweepRun, versions: Dataset) -> Names:
+    """The names of all contents in live versions (:data:`CONTENT_VERSIONS`); none where the run has no patterns."""
+    wanted = run.parameters.set_aside or not run.parameters.tables.takes_all
+    return names_of(run, names_in(versions)) if wanted else {}
+
+
+def set_aside(run: SweepRun, names: Names) -> frozenset[str]:
+    """The ids of the contents all of whose names match the patterns of the run.
+
+    One that has another name as well is live under that; the report says so.
+
+    Args:
+        run: the run, whose parameters have the patterns.
+        names: the names of all live contents.
+    """
+    patterns = run.parameters.contents_set_aside
+    if not patterns:
+        return frozenset()
+    found = set[str]()
+    for content_id, mine in names.items():
+        others = sorted(name for name in mine if not any_matches(patterns, name))
+        if not others:
+            found.add(content_id)
+        elif len(others) < len(mine):
+            matched = min(mine.difference(others))
+            run.report.warn(f"{matched} is not set aside, because it is {others[0]} too: name both in `set_aside`")
+    every = {name for mine in names.values() for name in mine}
+    for pattern in patterns:
+        if not any(map(pattern.fullmatch, every)):
+            run.report.warn(f"`set_aside` {pattern.pattern!r} matches no live content")
+    return frozenset(found)
+
+
+def leave_set_aside(
+    plan: SweepPlan,
+    run: SweepRun,
+    ids: frozenset[str],
+    names: Names,
+    versions: Dataset,
+    homes: Iterable[tuple[str, str]],
+) -> None:
+    """Removes every unit in which a content is that was set aside, and says which these are.
+
+    Args:
+        plan: what would be swept.
+        run: the run.
+        ids: the contents.
+        names: the names of all live contents.
+        versions: the live versions (:data:`CONTENT_VERSIONS`).
+        homes: ids of contents and raw locations, shared places among them.
+    """
+    if not ids:
+        return
+    mine = {content_id: names[content_id] for content_id in ids}
+    places: dict[str, set[str]] = {min(found): set() for found in mine.values()}
+    raw = (pair for pairs in (homes, _said(versions, ids), seen_homes(run, mine)) for pair in pairs)
+    for content_id, location in raw:
+        place = plan.rules.place_prefix_or_none(location) if content_id in ids else None
+        if place is not None:
+            places[min(mine[content_id])].add(place)
+    for name, found in sorted(places.items()):
+        plan.set_aside(dict.fromkeys(sorted(found), f"{name} is set aside"))
+        run.report.set_aside[name] = _where(found)
+
+
+def _where(places: set[str]) -> str:
+    if not places:
+        return "nobody knows where its files were"
+    others = f" and in {plural(len(places) - 1, 'other place')}" if len(places) > 1 else ""
+    return f"its files stay in {min(places)}{others}"
+
+
+def set_aside_of_moved(run: SweepRun, before: frozenset[str], moved: Iterable[ContentVersion]) -> frozenset[str]:
+    """The same ids once references have moved: a content that has another name by now is live under that.
+
+    Args:
+        run: the run.
+        before: those that were set aside.
+        moved: the versions that the references reach now.
+    """
+    patterns = run.parameters.contents_set_aside
+    if not patterns:
+        return before
+    named: dict[str, set[str]] = {}
+    for version in moved:
+        named.setdefault(version.content_id, set()).add(version.content_key)
+    for member in run.members:
+        own = {content_id: own for content_id in named if (own := member.own(content_id)) is not None}
+        if own:
+            known = run.store.content_versions(member.live_set.id, content_ids=sorted(own.values()))
+            for version in known:
+                named[member.qualified(version.content_id)].add(version.content_key)
+    dead = {each for each, names in named.items() if all(any_matches(patterns, name) for name in names)}
+    return (before - named.keys()) | dead
+
+
+def _said(versions: Dataset, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Where the versions of contents say that these are; raw."""
+    found = versions.where("content_id", sorted(ids)).flat_map(WithFolders()).select(_WHERE)
+    for row in found.distinct(list(_WHERE.names)).summary().to_pylist():
+        if row["folder"] is not None:
+            yield row["content_id"], home_of_metadata(row["folder"])
+        if row["location"] is not None:
+            yield row["content_id"], row["location"]
