@@ -30,6 +30,7 @@ from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
 from nessie_gc_core.services.file_deletions import forget_deletions
 from nessie_gc_core.services.left_out import leave_out, names_in, names_of, seen_homes
+from nessie_gc_core.services.other_repositories import OtherRepositories
 from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
@@ -108,6 +109,9 @@ class _DeferredDeletion:
         check_outside(run.parameters.quarantine, plan)
         index = UnitIndex.of(plan)  # of all units, so that those that are taken out from here on spare their files
         freeze_unread_repositories(plan, run)
+        others = OtherRepositories(run, plan.rules)
+        others.refuse_gone(plan, (location for _, location in self._homes()))
+        others.tell_shared(plan, run)
         if not run.parameters.tables.takes_all:
             names = names_of(run, names_in(versions))
             leave_out(plan, run, names, seen_homes(run, names))
@@ -124,13 +128,17 @@ class _DeferredDeletion:
     def _by_table(self, plan: SweepPlan, versions: Dataset) -> list[TableTally]:
         """A row for each location with recorded files; takes the live versions (:data:`CONTENT_VERSIONS`)."""
         run = self._run
-        homes = (
+        listed = {root: (tally.files, tally.bytes) for root, tally in self._recorded.items()}
+        return by_table(plan, run.report, names_in(versions), self._homes(), listed=listed)
+
+    def _homes(self) -> Iterator[tuple[str, str]]:
+        """Contents and their raw base locations, as the sweep located them."""
+        run = self._run
+        return (
             (member.qualified(content_id), location)
             for member in run.members
             for content_id, location in run.store.base_locations(member.live_set.id)
         )
-        listed = {root: (tally.files, tally.bytes) for root, tally in self._recorded.items()}
-        return by_table(plan, run.report, names_in(versions), homes, listed=listed)
 
     def _plan(self) -> SweepPlan:
         """The locations of the deletions; the configuration may allow others than it did (S13)."""

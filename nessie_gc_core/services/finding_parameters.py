@@ -84,6 +84,16 @@ def strict_unknown_option() -> bool:
     return option(False, section=GUARD, help="Delete nothing at all if anything could not be read.")
 
 
+def strict_option() -> bool:
+    """Declares what locations that are shared with unknown repositories do."""
+    return option(
+        False,
+        section=GUARD,
+        help="Fail before anything is deleted if another repository of the live-set store has tables at the locations "
+        "to sweep (default: warn).",
+    )
+
+
 def max_live_set_age_option() -> timedelta:
     """Declares how old a live set may be."""
     return option(timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this.")
@@ -96,6 +106,7 @@ class PlaceParameters(WalkParameters):
     allow: Sequence[str] = allow_option()
     min_depth: int | None = min_depth_option()
     strict_unknown: bool = strict_unknown_option()
+    strict: bool = strict_option()
     lease: timedelta = lease_option()
 
     def allowed(self, rules: LocationRules) -> AllowedLocations:
