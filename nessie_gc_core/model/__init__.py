@@ -38,6 +38,7 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_core.model.table_metadata import PartitionField, RefType, Removal, Snapshot, SnapshotRef, TableMetadata
 from nessie_gc_core.model.tables import TableState
 from nessie_gc_core.model.tags import TagRecord
@@ -97,6 +98,7 @@ __all__ = [
     "RepositoryRecords",
     "RewriteFailure",
     "RewrittenFiles",
+    "RowsDigest",
     "SeenContent",
     "Snapshot",
     "SnapshotRef",

@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from nessie_gc_core.model.policies import SWEPT_ONLY_BY, is_sweeper
+from nessie_gc_core.model.row_digests import RowsDigest, RowValues
 
 EXPECTED = "~expired"
 """Ends the ids of commits that are not made yet. No commit has it, so that every re-check walks the real ones (S9)."""
@@ -105,6 +106,10 @@ class LiveSet:
     """
     heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
     """The references and their heads at mark time; the re-check walks those that have moved since (S9)."""
+    versions: RowsDigest | None = None
+    """What its content versions were when its mark ended (S34); ``None``: an earlier release marked it."""
+    deletions: RowsDigest | None = None
+    """The same of its deferred deletions when its sweep ended, without those that were removed since."""
 
     @property
     def is_imported(self) -> bool:
@@ -141,6 +146,11 @@ class FileDeletion:
     """Size in bytes when the sweep listed it; ``None`` if the store does not say."""
     modified: datetime | None
     """Last modification, UTC, by the store's clock; ``None`` if unknown."""
+
+    @property
+    def values(self) -> RowValues:
+        """All that a store keeps of it, for digests (S34)."""
+        return (self.location, self.path, self.size, self.modified)
 
 
 class SweepStepState(StrEnum):

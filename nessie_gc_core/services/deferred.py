@@ -28,7 +28,7 @@ from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.by_table import by_table
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
-from nessie_gc_core.services.file_deletions import forget_deletions
+from nessie_gc_core.services.file_deletions import forget_deletions, stored_deletions
 from nessie_gc_core.services.left_out import leave_out, names_in, names_of, seen_homes
 from nessie_gc_core.services.other_repositories import OtherRepositories
 from nessie_gc_core.services.outcome_counts import Counts
@@ -187,7 +187,7 @@ class _DeferredDeletion:
         return ages
 
     def _rows(self, index: UnitIndex) -> Iterator[Row]:
-        for deletion in self._run.store.file_deletions(self._run.live_set.id):
+        for deletion in stored_deletions(self._run.store, self._run.live_set.id):
             location, path = deletion.location, deletion.path
             file = FileReference(location=location, path=path, size=deletion.size, modified=deletion.modified)
             try:

@@ -26,6 +26,7 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import FILE_KEYS
+from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
@@ -166,8 +167,10 @@ class SweepService(Service[Run]):
 
 
 def _finish(run: SweepRun, live_set_ids: Sequence[UUID], failure: str | None) -> None:
+    """Ends the sweep of live sets; one that succeeded keeps the digest of its deferred deletions (S34)."""
     for id_ in live_set_ids:
-        run.store.finish_expire(id_, at=run.clock(), failure=failure)
+        digest = None if failure is not None else RowsDigest.of(each.values for each in run.store.file_deletions(id_))
+        run.store.finish_expire(id_, at=run.clock(), failure=failure, deletions=digest)
 
 
 class _Sweep:

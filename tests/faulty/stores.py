@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import threading
 import zlib
@@ -15,7 +16,7 @@ from nessie_gc_ledger.registers import LedgerStoreOptions
 from faulty import fault
 from nessie_gc_core.connectors import SupportsJavaTables
 from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError, StoreError
-from nessie_gc_core.model import LiveSetStatus
+from nessie_gc_core.model import LiveSetStatus, RowsDigest
 from nessie_gc_core.testing.demands import skip_without
 from nessie_gc_core.testing.live_set_java import JavaRows
 
@@ -237,6 +238,79 @@ class FirstOfThem(LedgerStore):
 class AllInTheRegister(LedgerStore):
     def seen_contents(self, repository, content_ids=None):
         return super().seen_contents(repository, content_ids or None)
+
+
+DIGEST = "test_versions_have_the_digest_of_those_that_were_added"
+HAVE_ITS_DIGEST = "S34: the content versions that come back, whole or in parts, have the digest of those that were"
+
+
+@fault(StoreTests, DIGEST, HAVE_ITS_DIGEST)
+class LosesARow(LedgerStore):
+    def content_versions(self, live_set_id, content_ids=None):
+        versions = super().content_versions(live_set_id, content_ids)
+        return versions if content_ids is not None else itertools.islice(versions, 1, None)
+
+
+@fault(StoreTests, DIGEST, HAVE_ITS_DIGEST)
+class DoublesARow(LedgerStore):
+    def content_versions(self, live_set_id, content_ids=None):
+        versions = iter(super().content_versions(live_set_id, content_ids))
+        for first in itertools.islice(versions, 1):
+            yield from (first, first)
+        yield from versions
+
+
+@fault(StoreTests, DIGEST, HAVE_ITS_DIGEST)
+class ChangesARow(LedgerStore):
+    def content_versions(self, live_set_id, content_ids=None):
+        for number, found in enumerate(super().content_versions(live_set_id, content_ids)):
+            yield found if number else replace(found, commit_time=None)
+
+
+@fault(StoreTests, "test_digests_come_back_equal", "S34: the digests that end a mark and a sweep come back equal")
+class ForgetsDigests(LedgerStore):
+    def finish_identify(self, live_set_id, *, versions=None, **more):
+        super().finish_identify(live_set_id, **more)
+
+
+@fault(StoreTests, "test_digests_come_back_equal", "S34: the digests that end a mark and a sweep come back equal")
+class SixtyFourBits(LedgerStore):
+    def finish_identify(self, live_set_id, *, versions=None, **more):
+        small = versions and replace(versions, total=versions.total % 2**64)
+        super().finish_identify(live_set_id, versions=small, **more)
+
+
+@fault(StoreTests, "test_a_live_set_without_digests_has_none", "S34: a live set without a digest has none")
+class NoDigestIsEmpty(LedgerStore):
+    def finish_expire(self, live_set_id, *, at, failure=None, deletions=None):
+        super().finish_expire(live_set_id, at=at, failure=failure, deletions=deletions or RowsDigest())
+
+
+LEAVE = "test_deletions_that_are_removed_leave_the_digest"
+LEAVE_IT = "S34: deferred deletions that are removed leave the digest with them"
+
+
+@fault(StoreTests, LEAVE, LEAVE_IT)
+class DigestStays(LedgerStore):
+    def remove_file_deletions(self, live_set_id, deletions):
+        before = self.get(live_set_id)
+        removed = super().remove_file_deletions(live_set_id, deletions)
+        with self._rows.transaction() as rows:
+            rows.put("live set", "", "", str(live_set_id), before)
+        return removed
+
+
+@fault(StoreTests, LEAVE, LEAVE_IT)
+class SubtractsWhatItIsTold(LedgerStore):
+    def remove_file_deletions(self, live_set_id, deletions):
+        told = list(deletions)
+        before, gone = self.get(live_set_id), RowsDigest.of(each.values for each in told)
+        removed = super().remove_file_deletions(live_set_id, told)
+        if before.deletions is not None:
+            with self._rows.transaction() as rows:
+                left = replace(before, deletions=before.deletions - gone)
+                rows.put("live set", "", "", str(live_set_id), left)
+        return removed
 
 
 NAMED_ONCE = "test_every_repository_with_live_sets_or_contents_is_named_once"
