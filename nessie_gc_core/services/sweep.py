@@ -44,6 +44,7 @@ from nessie_gc_core.services.quarantine.needed_again import keep_what_is_needed_
 from nessie_gc_core.services.quarantine.tagged import look_for_tagged
 from nessie_gc_core.services.report import MAX_NAMES, GcReport, NamedFile
 from nessie_gc_core.services.run import Run, SweepRun
+from nessie_gc_core.services.steps import judged
 from nessie_gc_core.services.sweep_records import SweepRecords
 from nessie_gc_core.services.swept import Swept, tables_at
 from nessie_gc_core.services.versioning import warn_of_versions
@@ -199,7 +200,7 @@ class _Sweep:
             stored, counts = listed.result()
         lost, verdicts = self._judged(needed, ages, stored, counts)
         look_for_tagged(needed.expansion.reachable(), needed.scope, run)
-        verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed, counts), needed, run)
+        verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed), needed, run)
         warn_of_versions(needed.scope.plan.units, run, run.parameters)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
@@ -222,15 +223,17 @@ class _Sweep:
             save_plan(self._parameters.plan, swept, run, self._parameters.quarantine)
         return swept
 
-    def _held_back(self, verdicts: Dataset, located: Located, needed: Needed, counts: StoredCounts) -> Dataset:
-        """The verdicts, but the metadata that shows a forgotten table is deleted after the rest of it."""
-        held = held_back(located.dropped, needed.scope.index, counts.files_by_unit)
+    def _held_back(self, verdicts: Dataset, located: Located, needed: Needed) -> Dataset:
+        """The verdicts, but the metadata that alone shows a dropped table is deleted after the rest of it."""
+        shown = [each for each in located.dropped if each.metadata_location is not None]
+        left: dict[str, int] = {}
+        for (unit, _), (files, _) in judged(verdicts).items() if shown else ():
+            left[unit] = left.get(unit, 0) + files
+        held = held_back(shown, needed.scope.index, left)
         if not held:
             return verdicts
-        files = self._run.engine.dataset(to_batches(held, FILE_KEYS), FILE_KEYS)
-        return spare(
-            verdicts, files, "it identifies a table that is in no catalog; it is deleted after the rest of that table"
-        )
+        keys = self._run.engine.dataset(to_batches(held, FILE_KEYS), FILE_KEYS)
+        return spare(verdicts, keys, "it alone shows where a dropped table is; it is deleted after the rest of it")
 
     def _dropped(self, located: Located, needed: Needed) -> dict[str, str]:
         """The dropped contents that were swept on their own and had files."""
