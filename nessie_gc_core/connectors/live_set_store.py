@@ -12,6 +12,7 @@ from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.errors import LeaseHeldError
 from nessie_gc_core.model.java_tables import JavaBaseLocation, JavaContentVersion, JavaFileDeletion, JavaLiveSet
 from nessie_gc_core.model.live_sets import (
+    DroppedSweep,
     FileDeletion,
     LeaseHolder,
     LiveSet,
@@ -104,11 +105,18 @@ class LiveSetStore(Connector):
 
     @abstractmethod
     def finish_expire(
-        self, live_set_id: UUID, *, at: datetime, failure: str | None = None, deletions: RowsDigest | None = None
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        failure: str | None = None,
+        deletions: RowsDigest | None = None,
+        dropped: DroppedSweep | None = None,
     ) -> None:
         """EXPIRY_IN_PROGRESS to EXPIRY_SUCCESS, or to EXPIRY_FAILED if a failure is given.
 
-        Records the digest of its deferred deletions, which :meth:`get` and :meth:`live_sets` give back (S34).
+        Records the digest of its deferred deletions (S34) and what was done about dropped contents (in microseconds),
+        which :meth:`get` and :meth:`live_sets` give back.
         """
 
     @abstractmethod

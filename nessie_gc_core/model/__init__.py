@@ -12,6 +12,7 @@ from nessie_gc_core.model.credentials import CredentialPlace, CredentialUse, Sto
 from nessie_gc_core.model.files import DeleteOutcome, DeleteStatus, FileKind, FileReference, ReachableFile, StoredNames
 from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.live_sets import (
+    DroppedSweep,
     FileDeletion,
     LeaseHolder,
     LiveSet,
@@ -62,6 +63,7 @@ __all__ = [
     "DeleteOutcome",
     "DeleteStatus",
     "DeletionCaps",
+    "DroppedSweep",
     "FileDeletion",
     "FileEntry",
     "FileKind",

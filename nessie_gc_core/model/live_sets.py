@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from nessie_gc_core.model.policies import SWEPT_ONLY_BY, is_sweeper
@@ -75,6 +75,16 @@ class ReferenceHead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedSweep:
+    """What a sweep did about contents that are gone (S20)."""
+
+    after: timedelta
+    """It swept those that had been gone for longer than this."""
+    left: int
+    """In the places of how many of them something stayed, because it failed, was spared, frozen or too young."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveSet:
     """One mark run. All times are UTC with microseconds (S17)."""
 
@@ -110,6 +120,8 @@ class LiveSet:
     """What its content versions were when its mark ended (S34); ``None``: an earlier release marked it."""
     deletions: RowsDigest | None = None
     """The same of its deferred deletions when its sweep ended, without those that were removed since."""
+    dropped: DroppedSweep | None = None
+    """What its last sweep did about contents that are gone; ``None``: nothing."""
 
     @property
     def is_imported(self) -> bool:

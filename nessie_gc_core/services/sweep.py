@@ -22,7 +22,7 @@ from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Beside, Dataset
 from nessie_gc_core.errors import LiveSetStateError
 from nessie_gc_core.model.batches import to_batches
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
+from nessie_gc_core.model.live_sets import DroppedSweep, LiveSet, LiveSetStatus
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import FILE_KEYS
@@ -163,15 +163,21 @@ class SweepService(Service[Run]):
             if run.lease.is_held:  # else the live sets may be somebody else's by now
                 _finish(run, ids, failure_text(error))
             raise
-        _finish(run, ids, self.directions.purpose.left_open())
+        rule, dropped = self.parameters.dropped, None
+        if rule is not None:
+            whole = type(directions.purpose) is Purpose and directions.only is None
+            dropped = DroppedSweep(after=rule.after, left=swept.left_of_dropped(run.report, whole=whole))
+        _finish(run, ids, self.directions.purpose.left_open(), dropped)
         return swept
 
 
-def _finish(run: SweepRun, live_set_ids: Sequence[UUID], failure: str | None) -> None:
+def _finish(
+    run: SweepRun, live_set_ids: Sequence[UUID], failure: str | None, dropped: DroppedSweep | None = None
+) -> None:
     """Ends the sweep of live sets; one that succeeded keeps the digest of its deferred deletions (S34)."""
     for id_ in live_set_ids:
         digest = None if failure is not None else RowsDigest.of(each.values for each in run.store.file_deletions(id_))
-        run.store.finish_expire(id_, at=run.clock(), failure=failure, deletions=digest)
+        run.store.finish_expire(id_, at=run.clock(), failure=failure, deletions=digest, dropped=dropped)
 
 
 class _Sweep:

@@ -1,13 +1,14 @@
-"""Tests of live-set stores: the digests of content versions and deferred deletions."""
+"""Tests of live-set stores: the digests of rows, and what a sweep did about dropped tables."""
 
 # ruff: noqa: D102 - the name of a test says what it says
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 from nessie_gc_core.connectors import LiveSetStore, SupportsVersionParts
-from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.live_sets import DroppedSweep, LiveSet
 from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_core.testing.demands import demands
 from nessie_gc_core.testing.live_set_samples import KOLKATA, LONG_TEXT, NOON, StoreFixtures, deletion, version
@@ -26,6 +27,17 @@ class DigestTests(StoreFixtures):
         few = RowsDigest(rows=0, total=0)
         store.finish_expire(identifying, at=NOON, deletions=few)
         assert [(_LARGEST, few)] * 2 == _digests(store, identifying)
+
+    @demands("S20: what a sweep did about dropped tables comes back equal; a live set is without it until then.")
+    def test_what_was_done_about_dropped_tables_comes_back(self, store: LiveSetStore, expiring: UUID) -> None:
+        assert store.get(expiring).dropped is None
+        done = DroppedSweep(after=timedelta(days=4000, microseconds=1), left=2**40)
+        store.finish_expire(expiring, at=NOON, dropped=done, failure="it failed")
+        assert done == store.get(expiring).dropped
+        assert [done] == [each.dropped for each in store.live_sets() if each.id == expiring]
+        store.start_expire(expiring, at=NOON, resume=True)
+        store.finish_expire(expiring, at=NOON)
+        assert store.get(expiring).dropped is None
 
     @demands("S34: a live set without a digest has none, as one of an earlier release.")
     def test_a_live_set_without_digests_has_none(self, store: LiveSetStore, expiring: UUID) -> None:

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import zlib
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -65,9 +65,9 @@ class ErrorsOfTheDriver(LedgerStore):
 
 @fault(StoreTests, STATUS, "S15: a status changes by compare-and-set")
 class AnyStatusWillDo(LedgerStore):
-    def finish_expire(self, live_set_id, *, at, failure=None):
+    def finish_expire(self, live_set_id, **more):
         try:
-            super().finish_expire(live_set_id, at=at, failure=failure)
+            super().finish_expire(live_set_id, **more)
         except LiveSetStateError:
             return
 
@@ -123,8 +123,8 @@ class StartsOver(LedgerStore):
 
 @fault(StoreTests, "test_failures_are_kept_whole_and_cannot_be_left_but_by_resuming", "S17: the text of a failure is")
 class CutsFailures(LedgerStore):
-    def finish_expire(self, live_set_id, *, at, failure=None):
-        super().finish_expire(live_set_id, at=at, failure=failure and failure[:255])
+    def finish_expire(self, live_set_id, *, failure=None, **more):
+        super().finish_expire(live_set_id, failure=failure and failure[:255], **more)
 
 
 @fault(StoreTests, "test_a_resumed_sweep_keeps_its_first_start_and_forgets_the_failure", "S15: a resumed sweep keeps")
@@ -280,10 +280,17 @@ class SixtyFourBits(LedgerStore):
         super().finish_identify(live_set_id, versions=small, **more)
 
 
+@fault(StoreTests, "test_what_was_done_about_dropped_tables_comes_back", "S20: what a sweep did about dropped tables")
+class WholeDays(LedgerStore):
+    def finish_expire(self, live_set_id, *, at, dropped=None, **more):
+        days = dropped and replace(dropped, after=timedelta(days=dropped.after.days))
+        super().finish_expire(live_set_id, at=at, dropped=days, **more)
+
+
 @fault(StoreTests, "test_a_live_set_without_digests_has_none", "S34: a live set without a digest has none")
 class NoDigestIsEmpty(LedgerStore):
-    def finish_expire(self, live_set_id, *, at, failure=None, deletions=None):
-        super().finish_expire(live_set_id, at=at, failure=failure, deletions=deletions or RowsDigest())
+    def finish_expire(self, live_set_id, *, deletions=None, **more):
+        super().finish_expire(live_set_id, deletions=deletions or RowsDigest(), **more)
 
 
 LEAVE = "test_deletions_that_are_removed_leave_the_digest"

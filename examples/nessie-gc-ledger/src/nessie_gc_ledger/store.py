@@ -13,6 +13,7 @@ from uuid import UUID
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model import (
     ContentVersion,
+    DroppedSweep,
     FileDeletion,
     LiveSet,
     LiveSetStatus,
@@ -72,14 +73,20 @@ class LedgerStore(Registers):
             _put(rows, replace(begun, expiry_completed=None, error_message=None))
 
     def finish_expire(
-        self, live_set_id: UUID, *, at: datetime, failure: str | None = None, deletions: RowsDigest | None = None
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        failure: str | None = None,
+        deletions: RowsDigest | None = None,
+        dropped: DroppedSweep | None = None,
     ) -> None:
         """Ends a sweep."""
         reached = LiveSetStatus.EXPIRY_SUCCESS if failure is None else LiveSetStatus.EXPIRY_FAILED
         with self._rows.transaction() as rows:
             found = _live_set(rows, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
             ended = replace(found, status=reached, expiry_completed=at, error_message=failure)
-            _put(rows, replace(ended, deletions=deletions))
+            _put(rows, replace(ended, deletions=deletions, dropped=dropped))
 
     def get(self, live_set_id: UUID) -> LiveSet:
         """The live set."""
@@ -202,6 +209,8 @@ def to_live_set(fields: dict[str, object]) -> LiveSet:
     for name in ("versions", "deletions"):
         digest = found.get(name)
         found[name] = None if digest is None else RowsDigest(**digest)  # type: ignore[arg-type]
+    dropped = found.get("dropped")
+    found["dropped"] = None if dropped is None else DroppedSweep(**dropped)  # type: ignore[arg-type]
     found["heads"] = tuple(ReferenceHead(**head) for head in found["heads"])  # type: ignore[attr-defined]
     return LiveSet(**found)  # type: ignore[arg-type]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,10 +13,11 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model import RowsDigest
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, ReferenceHead
+from nessie_gc_core.model.live_sets import DroppedSweep, LiveSet, LiveSetStatus, ReferenceHead
 from nessie_gc_jdbc.database import BATCH_ROWS, Database
 from nessie_gc_jdbc.tables import from_micros, heads, live_sets, optional_micros, optional_time, to_micros
 
+_MICROSECOND = timedelta(microseconds=1)
 _RESUMABLE = (LiveSetStatus.IDENTIFY_SUCCESS, LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED)
 
 
@@ -83,12 +84,23 @@ class StatusVerbs(LiveSetStore):
         self.database.write(start)
 
     def finish_expire(
-        self, live_set_id: UUID, *, at: datetime, failure: str | None = None, deletions: RowsDigest | None = None
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        failure: str | None = None,
+        deletions: RowsDigest | None = None,
+        dropped: DroppedSweep | None = None,
     ) -> None:
         """Ends the sweep."""
         status = LiveSetStatus.EXPIRY_SUCCESS if failure is None else LiveSetStatus.EXPIRY_FAILED
-        digest = None if deletions is None else str(deletions)
-        values = {"expiry_completed": to_micros(at), "error_message": failure, "deletions_digest": digest}
+        values = {
+            "expiry_completed": to_micros(at),
+            "error_message": failure,
+            "deletions_digest": None if deletions is None else str(deletions),
+            "dropped_after": None if dropped is None else dropped.after // _MICROSECOND,
+            "dropped_left": None if dropped is None else dropped.left,
+        }
         expected = (LiveSetStatus.EXPIRY_IN_PROGRESS,)
         self.database.write(lambda connection: _move(connection, live_set_id, expected, status, values))
 
@@ -149,6 +161,12 @@ def _digest(text: str | None) -> RowsDigest | None:
         return RowsDigest(rows=-1)
 
 
+def _dropped(after: int | None, left: int | None) -> DroppedSweep | None:
+    if after is None or left is None:
+        return None
+    return DroppedSweep(after=after * _MICROSECOND, left=left)
+
+
 def _status(connection: Connection, live_set_id: UUID, *, alone: bool = False) -> LiveSetStatus | None:
     query = select(live_sets.c.status).where(live_sets.c.live_set_id == str(live_set_id))
     query = query.with_for_update(read=not alone)
@@ -201,6 +219,7 @@ def _live_set(row: Row[Any], known: tuple[ReferenceHead, ...]) -> LiveSet:
         heads=known,
         versions=_digest(row.versions_digest),
         deletions=_digest(row.deletions_digest),
+        dropped=_dropped(row.dropped_after, row.dropped_left),
     )
 
 

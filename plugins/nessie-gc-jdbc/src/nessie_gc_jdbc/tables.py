@@ -111,6 +111,8 @@ live_sets = _table(
     _required("policies"),
     Column("versions_digest", String(80)),
     Column("deletions_digest", String(80)),
+    Column("dropped_after", BigInteger),
+    Column("dropped_left", BigInteger),
 )
 heads = _table(
     "heads",

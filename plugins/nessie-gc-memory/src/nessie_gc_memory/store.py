@@ -12,7 +12,7 @@ from uuid import UUID
 
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
-from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus, ReferenceHead, SweepStep
+from nessie_gc_core.model.live_sets import DroppedSweep, FileDeletion, LiveSet, LiveSetStatus, ReferenceHead, SweepStep
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_memory.registers import Data, RegisterVerbs, Rows, utc, utc_now
@@ -100,7 +100,13 @@ class MemoryLiveSetStore(RegisterVerbs):
             )
 
     def finish_expire(
-        self, live_set_id: UUID, *, at: datetime, failure: str | None = None, deletions: RowsDigest | None = None
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        failure: str | None = None,
+        deletions: RowsDigest | None = None,
+        dropped: DroppedSweep | None = None,
     ) -> None:
         """Ends the sweep."""
         with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS) as rows:
@@ -110,6 +116,7 @@ class MemoryLiveSetStore(RegisterVerbs):
                 expiry_completed=utc(at),
                 error_message=failure,
                 deletions=deletions,
+                dropped=dropped,
             )
 
     def get(self, live_set_id: UUID) -> LiveSet:
