@@ -47,6 +47,18 @@ def outcomes_option() -> str | None:
     )
 
 
+def known_unknowns_option() -> str | None:
+    """Declares the file of what was unknown before."""
+    return option(
+        None,
+        section=SWEEP,
+        metavar="FILE",
+        help="Exit with 0 if everything unknown or unreadable in this run was known in the last one; each run replaces "
+        "this file (.json).",
+        per_machine=True,
+    )
+
+
 def lease_option() -> timedelta:
     """Declares how long the lease of a repository lasts."""
     return option(

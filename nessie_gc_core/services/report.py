@@ -14,6 +14,7 @@ from nessie_gc_core.errors import IncompleteError
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.work import Traffic
+from nessie_gc_core.services.known_unknowns import UNKNOWN, UNREADABLE, KnownUnknowns, Thing, thing_of
 from nessie_gc_core.services.report_html import report_html
 from nessie_gc_core.services.tally import TableTally, Tally, total
 
@@ -132,6 +133,8 @@ class GcReport:
     references_moved: int = 0
     """References that were new or had moved at a re-check (S9)."""
     warnings: list[str] = field(default_factory=list)
+    known: KnownUnknowns | None = None
+    """What the run before could not read, with ``known_unknowns``; else ``None``."""
     plan: WrittenPlan | None = None
     """The plan that was written, with ``plan``; else ``None``."""
     released: Mapping[str, Tally] | None = field(default=None, repr=False)
@@ -163,8 +166,23 @@ class GcReport:
 
     @property
     def exit_code(self) -> int:
-        """1 where a deletion failed, something stayed unknown or a file could not be read, else 0."""
-        return 1 if self.outcomes[Outcome.FAILED].files or self.unknown or self.unreadable else 0
+        """1 where a deletion failed, something stayed unknown or a file could not be read, else 0.
+
+        What was known before does not count, if that was asked for.
+        """
+        return 1 if self.outcomes[Outcome.FAILED].files or self.news else 0
+
+    @property
+    def not_known(self) -> dict[Thing, tuple[str, str]]:
+        """What stayed unknown or could not be read, each with an example of its name and the reason."""
+        lists = {UNKNOWN: self.unknown, UNREADABLE: self.unreadable}
+        return {thing_of(name, *named): named for name, reasons in lists.items() for named in reasons.items()}
+
+    @property
+    def news(self) -> list[tuple[str, str]]:
+        """Names and reasons of that, without what was known before."""
+        known = frozenset() if self.known is None else self.known.things
+        return [named for thing, named in self.not_known.items() if thing not in known]
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -217,8 +235,9 @@ class GcReport:
             **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},
             "sidecars": self.sidecars.to_dict(),
             "noncurrent_versions": self.noncurrent_versions.to_dict(),
-            "unknown": _named(self.worst_unknown),
-            "unreadable": _named(self.unreadable.items(), "path"),
+            "unknown": self._telling_known(UNKNOWN, _named(self.worst_unknown)),
+            "unreadable": self._telling_known(UNREADABLE, _named(self.unreadable.items(), "path"), "path"),
+            "known_unknowns": self._known_unknowns(),
             "unread": _named(self.unread.items()),
             "refused": _named(self.refused.items()),
             "left_out": _named(self.left_out.items()),
@@ -234,6 +253,21 @@ class GcReport:
             "warnings": self.warnings,
             "exit_code": self.exit_code,
         }
+
+    def _telling_known(
+        self, list_: str, named: list[dict[str, str]], kind: str = "location"
+    ) -> list[dict[str, str]] | list[dict[str, str | bool]]:
+        """The same, each with whether it was known before, if that was asked for."""
+        if self.known is None:
+            return named
+        known = self.known.things
+        return [{**each, "known": thing_of(list_, each[kind], each["reason"]) in known} for each in named]
+
+    def _known_unknowns(self) -> dict[str, str | int] | None:
+        if self.known is None:
+            return None
+        new = len(self.news)
+        return {"file": self.known.file, "known": len(self.not_known) - new, "new": new}
 
     def __str__(self) -> str:
         """One line."""
