@@ -64,8 +64,8 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
     gone = {finder.repository: (*finder.by_live_sets(), *finder.by_commits()) for finder in finders}
     worked_on = gone if run.chosen is None else [run.chosen.live_set.repository]
     found = {dropped for repository in worked_on for dropped in gone[repository]}
-    known = {dropped.location for dropped in found if dropped.metadata_location is None}
-    shown = (each for each in found if each.metadata_location is None or each.location not in known)
+    located = {dropped.location for dropped in found if dropped.metadata_location is None}
+    shown = (each for each in found if each.metadata_location is None or each.location not in located)
     found = _apart_from_young([*shown], finders, run.choice.rules())
     if rule.under:
         known = [*homes, *(dropped.location for dropped in itertools.chain(*gone.values()))]

@@ -1,4 +1,4 @@
-"""What was unknown before is no news: a file in which a run finds what the run before it could not read (S6).
+"""A file in which a run finds what the run before it could not read, so that only what is new fails it (S6).
 
 Two runs name the same thing if it is at the same place, for the same kind of reason. A kind is a reason without its
 paths, quotations and numbers, which differ from day to day.
@@ -52,7 +52,7 @@ class KnownUnknowns:
         """What the file names; nothing where there is none yet.
 
         Raises:
-            ConfigurationError: it is no such file, or cannot be read.
+            ConfigurationError: it cannot be read, or holds something else.
         """
         try:
             text = Path(file).read_text(encoding="utf-8")

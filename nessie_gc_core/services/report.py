@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -256,7 +256,7 @@ class GcReport:
 
     def _telling_known(
         self, list_: str, named: list[dict[str, str]], kind: str = "location"
-    ) -> list[dict[str, str]] | list[dict[str, str | bool]]:
+    ) -> Sequence[Mapping[str, str | bool]]:
         """The same, each with whether it was known before, if that was asked for."""
         if self.known is None:
             return named

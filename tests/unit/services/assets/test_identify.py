@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -210,3 +211,12 @@ def test_history_that_cannot_be_read_is_left_out_and_said(assets: AssetLake) -> 
     report = assets.identify(history=True)
     assert report.found.assets > 0
     assert any("the history is incomplete: main: the server forgot" in each for each in report.collection.warnings)
+
+
+def test_what_was_unknown_in_the_run_before_is_no_news(assets: AssetLake, tmp_path: Path) -> None:
+    known = str(tmp_path / "known.json")
+    assets.identify()
+    assets.write("d.parquet")
+    assets.lake.faults.reading[assets.state.metadata_location] = ValueError("not JSON")
+    assert 1 == assets.identify(known_unknowns=known, dry_run=True).exit_code
+    assert [1, 0] == [assets.identify(known_unknowns=known).exit_code for _ in range(2)]
