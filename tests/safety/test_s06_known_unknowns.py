@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from collecting import LakeServices
@@ -42,7 +43,7 @@ class Daily:
         self.lake.faults.reading[state.metadata_location] = ValueError(why)
         return state
 
-    def run(self, **more: object) -> GcReport:
+    def run(self, **more: Any) -> GcReport:
         self.lake.advance(timedelta(days=1))
         sweep = replace(SweepParameters(known_unknowns=str(self.file)), **more)
         return self.services.collect(sweep=sweep)

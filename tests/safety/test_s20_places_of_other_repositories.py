@@ -124,7 +124,7 @@ class _Asked(MemoryLiveSetStore):
         super().__init__(options)  # type: ignore[arg-type]
         self.registers: list[str] = []
 
-    def seen_contents(self, repository, content_ids=None):  # type: ignore[no-untyped-def]
+    def seen_contents(self, repository, content_ids=None):
         if content_ids is None:
             self.registers.append(repository)
         return super().seen_contents(repository, content_ids)

@@ -41,7 +41,7 @@ def kept(request: pytest.FixtureRequest, lake: MemoryLake, monkeypatch: pytest.M
 
 def rows(services: LakeServices, live_set_id: UUID) -> Versions:
     """The versions as the store holds them."""
-    return services.store._data.live_sets[live_set_id].versions  # type: ignore[attr-defined, no-any-return]
+    return services.store._data.live_sets[live_set_id].versions  # type: ignore[attr-defined]
 
 
 def lose(found: Versions) -> None:
@@ -114,7 +114,7 @@ def test_s34_a_live_set_of_an_earlier_release_is_swept_as_ever(lake: MemoryLake,
 class LosesWhatItTakes(CountingStore):
     """Says that rows are new, and drops one."""
 
-    def add_content_versions(self, live_set_id, versions):  # type: ignore[no-untyped-def]
+    def add_content_versions(self, live_set_id, versions):
         some = list(versions)
         return super().add_content_versions(live_set_id, some[1:]) + 1
 
@@ -129,7 +129,7 @@ def test_s34_a_mark_fails_whose_rows_the_store_does_not_have(lake: MemoryLake, s
 class ChangesWhatItTakes(CountingStore):
     """Keeps another snapshot than it was given."""
 
-    def add_content_versions(self, live_set_id, versions):  # type: ignore[no-untyped-def]
+    def add_content_versions(self, live_set_id, versions):
         return super().add_content_versions(live_set_id, [replace(each, snapshot_id=None) for each in versions])
 
 
