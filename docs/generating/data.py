@@ -117,6 +117,8 @@ _MORE = {
     "unreferenced": "The sum of the seven outcomes.",
     "counts": "Numbers of `unknown`, `unreadable`, `unread`, `refused`, `left_out` and `dropped`; a hundred of each "
     "are named.",
+    "known_unknowns": "With `--known-unknowns`, the `file`, and how many unknown places and unreadable files are "
+    "`known` and `new`; each object of `unknown` and `unreadable` then has `known`, too. Otherwise `null`.",
     "tables": "With `--by-table`, a row for each location: `tables`, `location`, `files_listed`, `unreferenced`, each "
     "outcome that occurs, and `left_alone`, the reason why it was not swept. Otherwise `null`.",
     "lost": "Reachable files that are not stored: their number, and the first names.",

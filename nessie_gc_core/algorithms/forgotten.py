@@ -152,15 +152,15 @@ class Apart:
         self.left = sorted(self._set)
         """Those that are left."""
 
-    def take_out(self, place: str, *, inside: bool = True) -> None:
-        """Removes a canonical prefix and the places around it, and with ``inside`` those inside it."""
-        for around in self._set.intersection(folders_of(place)):
-            self._set.remove(around)
+    def take_out(self, place: str, *, inside: bool = True) -> list[str]:
+        """Removes a canonical prefix and the places around it, and with ``inside`` those inside it; returns them."""
+        taken = sorted(self._set.intersection(folders_of(place)))
+        for around in taken:
             del self.left[bisect.bisect_left(self.left, around)]
-        if not inside:
-            return
         start = end = bisect.bisect_left(self.left, place)
-        while end < len(self.left) and self.left[end].startswith(place):
+        while inside and end < len(self.left) and self.left[end].startswith(place):
             end += 1
-        self._set.difference_update(self.left[start:end])
+        taken += self.left[start:end]
         del self.left[start:end]
+        self._set.difference_update(taken)
+        return taken

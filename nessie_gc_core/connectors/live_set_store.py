@@ -12,6 +12,7 @@ from nessie_gc_core.connectors.base import Connector
 from nessie_gc_core.errors import LeaseHeldError
 from nessie_gc_core.model.java_tables import JavaBaseLocation, JavaContentVersion, JavaFileDeletion, JavaLiveSet
 from nessie_gc_core.model.live_sets import (
+    DroppedSweep,
     FileDeletion,
     LeaseHolder,
     LiveSet,
@@ -23,6 +24,7 @@ from nessie_gc_core.model.live_sets import (
 )
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_core.model.tags import TagRecord
 
 
@@ -88,8 +90,12 @@ class LiveSetStore(Connector):
         references_listed: datetime | None = None,
         heads: Iterable[ReferenceHead] = (),
         failure: str | None = None,
+        versions: RowsDigest | None = None,
     ) -> None:
-        """IDENTIFY_IN_PROGRESS to IDENTIFY_SUCCESS, or to IDENTIFY_FAILED if a failure is given."""
+        """IDENTIFY_IN_PROGRESS to IDENTIFY_SUCCESS, or to IDENTIFY_FAILED if a failure is given.
+
+        Records the digest of its content versions, which :meth:`get` and :meth:`live_sets` give back (S34).
+        """
 
     @abstractmethod
     def start_expire(self, live_set_id: UUID, *, at: datetime, resume: bool = False) -> None:
@@ -99,8 +105,20 @@ class LiveSetStore(Connector):
         """
 
     @abstractmethod
-    def finish_expire(self, live_set_id: UUID, *, at: datetime, failure: str | None = None) -> None:
-        """EXPIRY_IN_PROGRESS to EXPIRY_SUCCESS, or to EXPIRY_FAILED if a failure is given."""
+    def finish_expire(
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        failure: str | None = None,
+        deletions: RowsDigest | None = None,
+        dropped: DroppedSweep | None = None,
+    ) -> None:
+        """EXPIRY_IN_PROGRESS to EXPIRY_SUCCESS, or to EXPIRY_FAILED if a failure is given.
+
+        Records the digest of its deferred deletions (S34) and what was done about dropped contents (in microseconds),
+        which :meth:`get` and :meth:`live_sets` give back.
+        """
 
     @abstractmethod
     def get(self, live_set_id: UUID) -> LiveSet:
@@ -163,7 +181,10 @@ class LiveSetStore(Connector):
 
     @abstractmethod
     def remove_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
-        """Removes deferred deletions that are done; returns how many there were."""
+        """Removes deferred deletions that are done; returns how many there were.
+
+        In the same step, a recorded digest of them (:meth:`finish_expire`) loses those that are removed.
+        """
 
     # ---- registers that outlive live sets -------------------------------------------------------------
     @abstractmethod

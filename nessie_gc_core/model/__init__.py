@@ -20,6 +20,7 @@ from nessie_gc_core.model.files import (
 )
 from nessie_gc_core.model.limits import AgeLimit, AllowedLocations, DeletionCaps
 from nessie_gc_core.model.live_sets import (
+    DroppedSweep,
     FileDeletion,
     LeaseHolder,
     LiveSet,
@@ -46,6 +47,7 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_core.model.table_metadata import PartitionField, RefType, Removal, Snapshot, SnapshotRef, TableMetadata
 from nessie_gc_core.model.tables import TableState
 from nessie_gc_core.model.tags import TagRecord
@@ -70,6 +72,7 @@ __all__ = [
     "DeleteOutcome",
     "DeleteStatus",
     "DeletionCaps",
+    "DroppedSweep",
     "FileDeletion",
     "FileEntry",
     "FileKind",
@@ -106,6 +109,7 @@ __all__ = [
     "RepositoryRecords",
     "RewriteFailure",
     "RewrittenFiles",
+    "RowsDigest",
     "SeenContent",
     "Snapshot",
     "SnapshotRef",

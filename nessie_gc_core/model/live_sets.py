@@ -5,10 +5,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from nessie_gc_core.model.policies import SWEPT_ONLY_BY, is_sweeper
+from nessie_gc_core.model.row_digests import RowsDigest, RowValues
 
 EXPECTED = "~expired"
 """Ends the ids of commits that are not made yet. No commit has it, so that every re-check walks the real ones (S9)."""
@@ -74,6 +75,16 @@ class ReferenceHead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DroppedSweep:
+    """What a sweep did about contents that are gone (S20)."""
+
+    after: timedelta
+    """It swept those that had been gone for longer than this."""
+    left: int
+    """In the places of how many of them something stayed, because it failed, was spared, frozen or too young."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveSet:
     """One mark run. All times are UTC with microseconds (S17)."""
 
@@ -105,6 +116,12 @@ class LiveSet:
     """
     heads: tuple[ReferenceHead, ...] = field(default=(), repr=False)
     """The references and their heads at mark time; the re-check walks those that have moved since (S9)."""
+    versions: RowsDigest | None = None
+    """What its content versions were when its mark ended (S34); ``None``: an earlier release marked it."""
+    deletions: RowsDigest | None = None
+    """The same of its deferred deletions when its sweep ended, without those that were removed since."""
+    dropped: DroppedSweep | None = None
+    """What its last sweep did about contents that are gone; ``None``: nothing."""
 
     @property
     def is_imported(self) -> bool:
@@ -141,6 +158,11 @@ class FileDeletion:
     """Size in bytes when the sweep listed it; ``None`` if the store does not say."""
     modified: datetime | None
     """Last modification, UTC, by the store's clock; ``None`` if unknown."""
+
+    @property
+    def values(self) -> RowValues:
+        """All that a store keeps of it, for digests (S34)."""
+        return (self.location, self.path, self.size, self.modified)
 
 
 NEWEST_ANNOUNCED = "newest_announced"

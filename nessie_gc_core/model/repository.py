@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from nessie_gc_core.model.row_digests import RowValues
+
 ICEBERG_TABLE = "ICEBERG_TABLE"
 """Content type of an Iceberg table, as Nessie names it."""
 ICEBERG_SNAPSHOT = "ICEBERG_SNAPSHOT"
@@ -76,6 +78,11 @@ class ContentVersion:
     def identity(self) -> tuple[str, str, str | None, int | None, str | None]:
         """What makes two versions the same; the location too, for that of an unread content is frozen (S23)."""
         return (self.content_id, self.content_type, self.metadata_location, self.snapshot_id, self.location)
+
+    @property
+    def values(self) -> RowValues:
+        """All that a store keeps of it, for digests (S34)."""
+        return (*self.identity, self.content_key, self.commit_id, self.commit_time)
 
 
 class OperationKind(StrEnum):

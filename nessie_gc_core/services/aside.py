@@ -31,6 +31,7 @@ from nessie_gc_core.model.live_sets import (
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.row_digests import RowsDigest
 
 _Statuses = Mapping[UUID, LiveSetStatus]
 
@@ -121,6 +122,7 @@ class AsideStore(LiveSetStore):
         references_listed: datetime | None = None,
         heads: Iterable[ReferenceHead] = (),
         failure: str | None = None,
+        versions: RowsDigest | None = None,
     ) -> None:
         """Ends a mark."""
         marked = self._mine(live_set_id)
@@ -131,6 +133,7 @@ class AsideStore(LiveSetStore):
             references_listed=references_listed,
             heads=tuple(heads),
             error_message=failure,
+            versions=versions,
         )
 
     def get(self, live_set_id: UUID) -> LiveSet:

@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.clocks import times_now
+from nessie_gc_core.services.known_unknowns import KnownUnknowns
 from nessie_gc_core.services.lease import Lease, hold_lease
 from nessie_gc_core.services.live_set_ids import chosen_live_set, find_live_set
 from nessie_gc_core.services.members import members
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
 from nessie_gc_core.services.preconditions import check_age
 from nessie_gc_core.services.quarantine.places import held_in
-from nessie_gc_core.services.report import MarkedRepository
+from nessie_gc_core.services.report import GcReport, MarkedRepository
 from nessie_gc_core.services.run import Member, Run, SweepRun
 from nessie_gc_core.services.watch import traffic_reported
 
@@ -54,11 +56,39 @@ def work_on_live_set(
     run.engine.check()
     run.report.begin(map(_named, found), run.engine.name, run.clock())
     run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
+    if parameters.known_unknowns is not None:
+        run.report.known = KnownUnknowns.read(parameters.known_unknowns)
     with _leases(run, found, parameters.lease, alone=alone) as lease, traffic_reported(run):
         sweep_run = run.of(found, lease, parameters)
         check_status(sweep_run)
         yield sweep_run
     run.report.finished = run.clock()
+    tell_news(run.report)
+    if not run.report.dry_run:
+        keep_known_unknowns(run)
+
+
+def tell_news(report: GcReport) -> None:
+    """Warns of what is unknown in this run: what was known before, and what is new."""
+    if report.known is None or not report.not_known:
+        return
+    news, all_ = report.news, len(report.not_known)
+    if not news:
+        report.warn(f"{plural(all_, 'unknown place')} and no new one: {report.known.file} knows what is unknown")
+        return
+    name, reason = news[0]
+    report.warn(f"{plural(len(news), 'unknown place')} of {all_} not in {report.known.file}, such as {name}: {reason}")
+
+
+def keep_known_unknowns(run: Run) -> None:
+    """Writes what is unknown in this run for the next one, if that was asked for."""
+    report = run.report
+    if report.known is None:
+        return
+    try:
+        report.known.write(report.not_known, run.clock())
+    except OSError as error:
+        report.warn(f"what is unknown could not be written, so the next run compares with an older one: {error}")
 
 
 def _leases(run: Run, found: Sequence[Member], duration: timedelta, *, alone: bool) -> AbstractContextManager[Lease]:

@@ -29,9 +29,10 @@ from nessie_gc_core.services.begin import work_on_live_set
 from nessie_gc_core.services.by_table import by_table
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
-from nessie_gc_core.services.file_deletions import forget_deletions
+from nessie_gc_core.services.file_deletions import forget_deletions, stored_deletions
 from nessie_gc_core.services.left_out import leave_out, names_in, names_of, seen_homes
 from nessie_gc_core.services.marked import freeze_marked, freeze_marked_by_now
+from nessie_gc_core.services.other_repositories import OtherRepositories
 from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
@@ -111,6 +112,9 @@ class _DeferredDeletion:
         freeze_unread_repositories(plan, run)
         freeze_marked_by_now(plan, run.choice)
         leave_quarantines_alone(plan, run)
+        others = OtherRepositories(run, plan.rules)
+        others.refuse_gone(plan, (location for _, location in self._homes()))
+        others.tell_shared(plan, run)
         if not run.parameters.tables.takes_all:
             names = names_of(run, names_in(versions))
             leave_out(plan, run, names, seen_homes(run, names))
@@ -128,13 +132,17 @@ class _DeferredDeletion:
     def _by_table(self, plan: SweepPlan, versions: Dataset) -> list[TableTally]:
         """A row for each location with recorded files; takes the live versions (:data:`CONTENT_VERSIONS`)."""
         run = self._run
-        homes = (
+        listed = {root: (tally.files, tally.bytes) for root, tally in self._recorded.items()}
+        return by_table(plan, run.report, names_in(versions), self._homes(), listed=listed)
+
+    def _homes(self) -> Iterator[tuple[str, str]]:
+        """Contents and their raw base locations, as the sweep located them."""
+        run = self._run
+        return (
             (member.qualified(content_id), location)
             for member in run.members
             for content_id, location in run.store.base_locations(member.live_set.id)
         )
-        listed = {root: (tally.files, tally.bytes) for root, tally in self._recorded.items()}
-        return by_table(plan, run.report, names_in(versions), homes, listed=listed)
 
     def _plan(self) -> SweepPlan:
         """The locations of the deletions; the configuration may allow others than it did (S13)."""
@@ -186,7 +194,7 @@ class _DeferredDeletion:
         return ages
 
     def _rows(self, index: UnitIndex) -> Iterator[Row]:
-        for deletion in self._run.store.file_deletions(self._run.live_set.id):
+        for deletion in stored_deletions(self._run.store, self._run.live_set.id):
             location, path = deletion.location, deletion.path
             file = FileReference(location=location, path=path, size=deletion.size, modified=deletion.modified)
             try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from nessie_gc_core.algorithms.all_commits import AllCommits
@@ -64,7 +64,9 @@ def dropped_contents(run: SweepRun, rule: DroppedRule, homes: Iterable[str], *, 
     gone = {finder.repository: (*finder.by_live_sets(), *finder.by_commits()) for finder in finders}
     worked_on = gone if run.chosen is None else [run.chosen.live_set.repository]
     found = {dropped for repository in worked_on for dropped in gone[repository]}
-    found = _apart_from_young(found, finders, run.choice.rules())
+    located = {dropped.location for dropped in found if dropped.metadata_location is None}
+    shown = (each for each in found if each.metadata_location is None or each.location not in located)
+    found = _apart_from_young([*shown], finders, run.choice.rules())
     if rule.under:
         known = [*homes, *(dropped.location for dropped in itertools.chain(*gone.values()))]
         found.update(_by_listing(run, rule, finders, known, all_are_read=all_are_read))
@@ -251,9 +253,11 @@ class _Finder:
 
     def _located(self, versions: Sequence[ContentVersion], times: Mapping[str, datetime]) -> Iterator[Dropped]:
         """Where contents were, by their newest metadata; nothing of those that cannot be read any more."""
-        names = {version.content_id: version.content_key for version in versions}
+        by_id = {version.content_id: version for version in versions}
         for content_id, location in Homes(versions, self._run):
-            yield from self._usable([location], names[content_id], times[content_id])
+            version = by_id[content_id]
+            for each in self._usable([location], version.content_key, times[content_id]):
+                yield replace(each, metadata_location=version.metadata_location)
 
     # ---- listing --------------------------------------------------------------------------------------
     def witness(self) -> LiveSet:

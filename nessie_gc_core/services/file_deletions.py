@@ -7,12 +7,16 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.dataset import BatchFunction, Dataset
+from nessie_gc_core.errors import SafetyError
 from nessie_gc_core.model.batches import from_micros
 from nessie_gc_core.model.live_sets import FileDeletion
+from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_core.services.run import SweepRun
 
+_CHECKED_AT_ONCE = 1_000
 _RECORDED_OF = ("location", "path", "size", "modified")
 _RECORDED = pa.schema([pa.field("recorded", pa.int64(), nullable=False)])
 
@@ -24,6 +28,24 @@ def file_deletions(batch: pa.RecordBatch) -> list[FileDeletion]:
         FileDeletion(location=location, path=path, size=size, modified=from_micros(modified))
         for location, path, size, modified in zip(locations, paths, sizes, times, strict=True)
     ]
+
+
+def stored_deletions(store: LiveSetStore, live_set_id: UUID) -> Iterator[FileDeletion]:
+    """The deferred deletions of a live set, streamed; the caller holds the lease.
+
+    Raises:
+        SafetyError: at the end, if they are not those that were recorded (S34).
+    """
+    recorded, found = store.get(live_set_id).deletions, RowsDigest()
+    for some in in_pieces(store.file_deletions(live_set_id), _CHECKED_AT_ONCE):
+        found += RowsDigest.of(deletion.values for deletion in some)
+        yield from some
+    if recorded is not None and found != recorded:
+        raise SafetyError(
+            f"the store gave {found.rows} deferred deletions of live set {live_set_id}, not the {recorded.rows} that "
+            "its sweep recorded, or changed some, so none is run: mark again, and discard them with "
+            f"`delete(live_set_id={live_set_id}, discard_deferred=True)`"
+        )
 
 
 def record_deletions(rows: Dataset, run: SweepRun, files: BatchFunction | None = None) -> None:

@@ -49,6 +49,18 @@ def outcomes_option() -> str | None:
     )
 
 
+def known_unknowns_option() -> str | None:
+    """Declares the file of what was unknown before."""
+    return option(
+        None,
+        section=SWEEP,
+        metavar="FILE",
+        help="Exit with 0 if everything unknown or unreadable in this run was known in the last one; each run replaces "
+        "this file (.json).",
+        per_machine=True,
+    )
+
+
 def lease_option() -> timedelta:
     """Declares how long the lease of a repository lasts."""
     return option(
@@ -98,6 +110,16 @@ def set_aside_option() -> Sequence[str]:
     )
 
 
+def strict_option() -> bool:
+    """Declares what locations that are shared with unknown repositories do."""
+    return option(
+        False,
+        section=GUARD,
+        help="Fail before anything is deleted if another repository of the live-set store has tables at the locations "
+        "to sweep (default: warn).",
+    )
+
+
 def max_live_set_age_option() -> timedelta:
     """Declares how old a live set may be."""
     return option(timedelta(days=7), section=GUARD, help="Refuse a live set that is older than this.")
@@ -111,6 +133,7 @@ class PlaceParameters(WalkParameters):
     min_depth: int | None = min_depth_option()
     strict_unknown: bool = strict_unknown_option()
     set_aside: Sequence[str] = set_aside_option()
+    strict: bool = strict_option()
     lease: timedelta = lease_option()
 
     def allowed(self, rules: LocationRules) -> AllowedLocations:

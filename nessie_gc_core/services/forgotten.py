@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 
@@ -32,7 +33,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, UnknownLocationError
 from nessie_gc_core.model.batches import Row, rows_to_versions
 from nessie_gc_core.model.live_sets import LiveSet
-from nessie_gc_core.model.locations import store_of
+from nessie_gc_core.model.locations import store_of, with_slash
 from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.clocks import store_ages
@@ -84,7 +85,8 @@ class ForgottenTables:
         forgotten = self._ours({place: tables[place] for place in apart.left})
         log.info("%d of %d tables below the warehouses are unknown to every catalog", len(forgotten), len(tables))
         return [
-            Dropped(location=table.location, name="", metadata_location=table.metadata_location) for table in forgotten
+            Dropped(location=table.location, name="", metadata_location=table.metadata_location, listed=True)
+            for table in forgotten
         ]
 
     # ---- what is stored -------------------------------------------------------------------------------
@@ -238,22 +240,32 @@ def readable_homes(versions: list[ContentVersion], run: SweepRun) -> Iterator[st
     yield from (location for _, location in homes)
 
 
-def held_back(dropped: Iterable[Dropped], index: UnitIndex, files_in: Mapping[str, int]) -> list[Row]:
-    """The metadata files (:data:`FILE_KEYS`) by which forgotten tables are found: they go when all else is gone.
+def held_back(dropped: Iterable[Dropped], index: UnitIndex, left: Mapping[str, int]) -> list[Row]:
+    """The metadata files (:data:`FILE_KEYS`) by which dropped tables are found: they go when all else is gone.
 
-    Else a run that ends early would leave files that nothing shows any more (S15).
+    Else a run that ends early, or cannot delete everything, would leave files that nothing shows any more (S15).
 
     Args:
         dropped: what is gone.
         index: the sweep units.
-        files_in: how many files each unit has.
+        left: how many files each unit has that nothing needs, those that stay in this run among them.
     """
-    held: dict[str, set[str]] = {}
+    units: dict[str, set[str]] = {}
     for each in dropped:
-        found = None if each.metadata_location is None else index.find(each.metadata_location)
-        if found is not None:
-            held.setdefault(found[0], set()).add(found[1])
-    return [(unit, key) for unit, keys in held.items() if files_in.get(unit, 0) > len(keys) for key in sorted(keys)]
+        if each.metadata_location is not None:
+            found = index.find(with_slash(each.location))
+            units.setdefault(each.metadata_location, set()).update(() if found is None or found[1] else (found[0],))
+    held = {path: key for path in units if (key := _key_or_none(index, path)) is not None}
+    others = Counter(left)
+    others.subtract(Counter(unit for unit, _ in {*held.values()}))
+    return sorted({key for path, key in held.items() if any(others[unit] > 0 for unit in units[path])})
+
+
+def _key_or_none(index: UnitIndex, path: str) -> tuple[str, str] | None:
+    try:
+        return index.find(path)
+    except UnknownLocationError:
+        return None
 
 
 def _version(place: str, table: FoundTable) -> ContentVersion:

@@ -20,6 +20,7 @@ from nessie_gc_core.model.policies import SWEPT_ONLY_BY, ReferencePolicies
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
+from nessie_gc_core.services.kept_versions import KeptVersions
 from nessie_gc_core.services.live_set_ids import write_id
 from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.members import READ_ERRORS, identified, newest
@@ -159,7 +160,8 @@ class _Marking:
     def _walk(self, id_: uuid.UUID, repository: RepositoryConnector, listed: datetime) -> None:
         run, report, store = self._run, self._run.report, self._run.store
         references = list(checked_references(repository))
-        batches = BatchingContents(lambda versions: _ignore(store.add_content_versions(id_, versions)))
+        kept = KeptVersions(store, id_)
+        batches = BatchingContents(kept.add)
         with run.choice.open(VisitedDeduplicator, self._parameters.visited) as deduplicator:
             result = mark(
                 repository,
@@ -172,7 +174,8 @@ class _Marking:
             )
         batches.flush()
         versions, contents = store.count_content_versions(id_)
-        store.finish_identify(id_, at=run.clock(), references_listed=listed, heads=result.heads)
+        digest = kept.digest(versions)
+        store.finish_identify(id_, at=run.clock(), references_listed=listed, heads=result.heads, versions=digest)
         self._names.extend(reference.name for reference in references)
         report.references += len(references)
         report.commits += result.commits
@@ -186,7 +189,3 @@ class _Marking:
             versions,
             contents,
         )
-
-
-def _ignore(added: int) -> None:
-    """Takes the number of new rows, which the store counts again at the end."""

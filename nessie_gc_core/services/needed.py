@@ -31,6 +31,7 @@ from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.left_out import Names, leave_out
 from nessie_gc_core.services.marked import freeze_translated
+from nessie_gc_core.services.other_repositories import OtherRepositories
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.quarantine.places import leave_quarantines_alone
@@ -109,11 +110,10 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         unread.find(versions, read_types)
         unread.find_places(version_files)
     homes, shared = _homes(version_files)
-    gone: Sequence[Dropped] = ()
-    if dropped is not None:
-        known = itertools.chain(_raw_locations(homes), _comparable(shared, run.choice.rules()))
-        gone = dropped_contents(run, dropped, known, all_are_read=not unread)
+    others = OtherRepositories(run, run.choice.rules())
+    gone, of_others = others.leave_alone(_dropped(run, dropped, homes, shared, all_are_read=not unread))
     plan = _plan(homes, shared, [each.location for each in gone], unread, run)
+    plan.refused.update(of_others)
     freeze_for_unread(plan, unread, version_files)
     freeze_translated(plan, version_files)
     freeze_unread_repositories(plan, run, homes, shared)
@@ -122,6 +122,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     leave_out(plan, run, names, placed(homes, shared), gone)
     refuse_places_of_others(plan, run, dropped)
     leave_quarantines_alone(plan, run)
+    others.tell_shared(plan, run)
     if remember:
         _remember(homes, shared, plan.rules, run)
     return Located(
@@ -138,6 +139,16 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
         unlisted=frozenset(unread.unknown_ids),
         remember=remember,
     )
+
+
+def _dropped(
+    run: SweepRun, rule: DroppedRule | None, homes: pa.Table, shared: pa.Table, *, all_are_read: bool
+) -> Sequence[Dropped]:
+    """The contents that are gone by a rule; none without one."""
+    if rule is None:
+        return ()
+    known = itertools.chain(_raw_locations(homes), _comparable(shared, run.choice.rules()))
+    return dropped_contents(run, rule, known, all_are_read=all_are_read)
 
 
 def find_needed(

@@ -35,6 +35,7 @@ from nessie_gc_core.services.finding_parameters import (
     file_list_time_option,
     fpp_option,
     include_option,
+    known_unknowns_option,
     max_delete_percent_option,
     max_deletes_option,
     max_deletes_per_location_option,
@@ -45,6 +46,7 @@ from nessie_gc_core.services.finding_parameters import (
     no_age_floor_option,
     outcomes_option,
 )
+from nessie_gc_core.services.known_unknowns import check_known_unknowns
 from nessie_gc_core.services.listed_tables import check_file_lists
 from nessie_gc_core.services.mark_parameters import (
     MarkParameters,
@@ -69,6 +71,7 @@ class DeletionParameters(PlaceParameters):
     dry_run: bool = option(False, section=SWEEP, help="Do everything except the deletion itself.")
     by_table: bool = by_table_option()
     outcomes_to: str | None = outcomes_option()
+    known_unknowns: str | None = known_unknowns_option()
     quarantine: Sequence[str] = option(
         (),
         section=SWEEP,
@@ -145,6 +148,8 @@ class DeletionParameters(PlaceParameters):
             )
         if self.outcomes_to is not None:
             check_output("outcomes_to", self.outcomes_to)
+        if self.known_unknowns is not None:
+            check_known_unknowns(self.known_unknowns)
 
 
 @options

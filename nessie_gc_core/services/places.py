@@ -32,12 +32,9 @@ class Dropped:
     name: str
     """Its dotted key; empty if it is unknown."""
     metadata_location: str | None = None
-    """Raw path of its metadata file, where nothing but the listing of a warehouse shows it; else ``None``."""
-
-    @property
-    def listed(self) -> bool:
-        """Whether nothing but the listing of a warehouse shows it."""
-        return self.metadata_location is not None
+    """Raw path of the metadata file without which nobody finds the place again; ``None``: live sets know it."""
+    listed: bool = False
+    """Whether nothing but the listing of a warehouse shows it."""
 
     @property
     def reason(self) -> str:

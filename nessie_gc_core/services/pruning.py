@@ -9,18 +9,22 @@ from typing import Any, ClassVar
 
 from isodate import duration_isoformat
 
+from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.config.settings import PruneSettings
 from nessie_gc_core.connectors import LiveSetStore, Service
 from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, marked_with
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import Reach, ReferencePolicies
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.services.run import GoOn, Run, never_stopped
+from nessie_gc_core.services.scope import ASKED_AT_ONCE
 from nessie_gc_core.services.stored_live_sets import LiveSetService, as_plain, statuses
 
 _IN_PROGRESS = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.EXPIRY_IN_PROGRESS})
 _NOT_MARKED = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.IDENTIFY_FAILED})
+_CLOCKS = timedelta(days=1)
 _SWEPT = frozenset({LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_SUCCESS, LiveSetStatus.EXPIRY_FAILED})
 
 
@@ -109,8 +113,9 @@ def prune(
     """Removes the rows of old live sets, but no files.
 
     A live set stays while someone works with it, and while a later run needs it: the newest of each repository that was
-    marked to its end, the newest that was swept completely, and those by which 'autotag' knows what was collected. Live
-    sets that were marked together go together.
+    marked to its end, the newest that was swept completely, those by which 'autotag' knows what was collected, and, if
+    sweeps take dropped tables, the last one that knows such a table until that has happened. Live sets that were marked
+    together go together.
 
     Args:
         store: where they are.
@@ -147,6 +152,8 @@ class _Pruning:
             reason = found
             if reason is None and any(each.repository in staying for each in group if each.status not in _NOT_MARKED):
                 reason = "an older one of its repository stays, and this one says what was live after it"
+            if reason is None:
+                reason = next((said for each in group if (said := self._why_it_knows_more(each))), None)
             if reason is None and not self._report.dry_run:
                 reason = self._delete(group[0])
             if reason is None:
@@ -201,6 +208,31 @@ class _Pruning:
             return "'autotag' needs it: no later sweep that is kept covers as much"
         return None
 
+    def _why_it_knows_more(self, live_set: LiveSet) -> str | None:
+        """Why it stays if a table that is gone would never be found without it (S20).
+
+        The sweeps of its repository say whether tables that are gone are swept, and when that is done. Live sets of
+        another tool tell neither.
+        """
+        mine = (each for each in self._all if each.repository == live_set.repository and not each.is_imported)
+        marked = [each for each in mine if each.status not in _NOT_MARKED]
+        later = [each for each in marked if each.created > live_set.created]
+        sweeps = [each for each in marked if each.dropped is not None]
+        if live_set not in marked or not later or not any(map(self._tells_what_is_dropped, sweeps)):
+            return None
+        gone = set(self._store.content_ids(live_set.id)).difference(self._store.content_ids(later[0].id))
+        for each in later[1:]:
+            for some in in_pieces(sorted(gone), ASKED_AT_ONCE) if gone else ():
+                gone -= {version.content_id for version in self._store.content_versions(each.id, content_ids=some)}
+        if not gone or any(_has_taken(sweep, since=later[-1].created) for sweep in sweeps):
+            return None
+        return f"a dropped table is known only to it ({plural(len(gone), 'content')}), and no sweep has taken all of it"
+
+    def _tells_what_is_dropped(self, live_set: LiveSet) -> bool:
+        """Whether its sweep took dropped tables, so lately that the next one may do so as well."""
+        age, done = self._now - live_set.created, live_set.dropped
+        return done is not None and age <= self._rule.older_than + done.after
+
     def _needed_by_later_runs(self) -> Mapping[Any, str]:
         """The newest live sets of each repository, by id, with what each is needed for; expiries do not count."""
         found: dict[Any, str] = {}
@@ -208,7 +240,8 @@ class _Pruning:
             mine = [each for each in self._all if each.repository == repository]
             marked = (each for each in mine if each.status not in _NOT_MARKED)
             swept = (each for each in mine if each.status is LiveSetStatus.EXPIRY_SUCCESS)
-            for some, said in ((marked, "marked"), (swept, "swept")):
+            dropped = (each for each in mine if self._tells_what_is_dropped(each))
+            for some, said in ((marked, "marked"), (swept, "swept"), (dropped, "swept with `dropped_after`")):
                 newest = next((each for each in some if not self._store.get(each.id).is_of_expiry), None)
                 if newest is not None:
                     found.setdefault(newest.id, f"it is the newest of {repository} that was completely {said}")
@@ -247,6 +280,12 @@ def _speaks_for(later: LiveSet, earlier: LiveSet) -> bool:
         return False
     pairs = zip([new.default, *(p for _, p in new.patterns)], [old.default, *(p for _, p in old.patterns)], strict=True)
     return all(_reaches_no_further(later.reach, earlier.reach) for later, earlier in pairs)
+
+
+def _has_taken(sweep: LiveSet, *, since: datetime) -> bool:
+    """Whether a sweep took all that was gone since an instant; stores and machines may differ by less than a day."""
+    done = sweep.dropped if sweep.status is LiveSetStatus.EXPIRY_SUCCESS else None
+    return done is not None and not done.left and sweep.created - since > done.after + _CLOCKS
 
 
 def _seen(live_set: LiveSet) -> datetime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -15,6 +15,7 @@ from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.without_pandas import check_pandas
 from nessie_gc_core.model.work import Traffic
+from nessie_gc_core.services.known_unknowns import UNKNOWN, UNREADABLE, KnownUnknowns, Thing, thing_of
 from nessie_gc_core.services.report_html import report_html
 from nessie_gc_core.services.tally import TableTally, Tally, total
 
@@ -143,6 +144,8 @@ class GcReport:
     references_moved: int = 0
     """References that were new or had moved at a re-check (S9)."""
     warnings: list[str] = field(default_factory=list)
+    known: KnownUnknowns | None = None
+    """What the run before could not read, with ``known_unknowns``; else ``None``."""
     plan: WrittenPlan | None = None
     """The plan that was written, with ``plan``; else ``None``."""
     released: Mapping[str, Tally] | None = field(default=None, repr=False)
@@ -174,9 +177,23 @@ class GcReport:
 
     @property
     def exit_code(self) -> int:
-        """1 if a deletion failed, something stayed unknown, or a needed file could not be read or is in quarantine."""
-        failed = self.outcomes[Outcome.FAILED].files
-        return 1 if failed or self.unknown or self.unreadable or self.in_quarantine.files else 0
+        """1 if a deletion failed, something stayed unknown, or a needed file could not be read or is in quarantine.
+
+        What was known before does not count, if that was asked for.
+        """
+        return 1 if self.outcomes[Outcome.FAILED].files or self.news or self.in_quarantine.files else 0
+
+    @property
+    def not_known(self) -> dict[Thing, tuple[str, str]]:
+        """What stayed unknown or could not be read, each with an example of its name and the reason."""
+        lists = {UNKNOWN: self.unknown, UNREADABLE: self.unreadable}
+        return {thing_of(name, *named): named for name, reasons in lists.items() for named in reasons.items()}
+
+    @property
+    def news(self) -> list[tuple[str, str]]:
+        """Names and reasons of that, without what was known before."""
+        known = frozenset() if self.known is None else self.known.things
+        return [named for thing, named in self.not_known.items() if thing not in known]
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -229,8 +246,9 @@ class GcReport:
             **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},
             "sidecars": self.sidecars.to_dict(),
             "noncurrent_versions": self.noncurrent_versions.to_dict(),
-            "unknown": _named(self.worst_unknown),
-            "unreadable": _named(self.unreadable.items(), "path"),
+            "unknown": self._telling_known(UNKNOWN, _named(self.worst_unknown)),
+            "unreadable": self._telling_known(UNREADABLE, _named(self.unreadable.items(), "path"), "path"),
+            "known_unknowns": self._known_unknowns(),
             "unread": _named(self.unread.items()),
             "refused": _named(self.refused.items()),
             "left_out": _named(self.left_out.items()),
@@ -252,6 +270,21 @@ class GcReport:
             "warnings": self.warnings,
             "exit_code": self.exit_code,
         }
+
+    def _telling_known(
+        self, list_: str, named: list[dict[str, str]], kind: str = "location"
+    ) -> Sequence[Mapping[str, str | bool]]:
+        """The same, each with whether it was known before, if that was asked for."""
+        if self.known is None:
+            return named
+        known = self.known.things
+        return [{**each, "known": thing_of(list_, each[kind], each["reason"]) in known} for each in named]
+
+    def _known_unknowns(self) -> dict[str, str | int] | None:
+        if self.known is None:
+            return None
+        new = len(self.news)
+        return {"file": self.known.file, "known": len(self.not_known) - new, "new": new}
 
     def __str__(self) -> str:
         """One line."""

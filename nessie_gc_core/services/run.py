@@ -148,6 +148,11 @@ def qualified_id(content_id: str, number: int) -> str:
     return f"{number}{_PARTS}{content_id}" if number else content_id
 
 
+def own_id(qualified: str, number: int) -> str:
+    """The same way back, of a content id that is known to be of that repository."""
+    return qualified.removeprefix(f"{number}{_PARTS}") if number else qualified
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRun(Run):
     """A run that deletes what no live set needs."""

@@ -21,10 +21,11 @@ from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Beside, Dataset
 from nessie_gc_core.errors import LiveSetStateError
 from nessie_gc_core.model.batches import to_batches
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
+from nessie_gc_core.model.live_sets import DroppedSweep, LiveSet, LiveSetStatus
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import FILE_KEYS
+from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode, Outcome, Verdict
 from nessie_gc_core.services.begin import work_on_live_set
@@ -45,6 +46,7 @@ from nessie_gc_core.services.quarantine.needed_again import NeededAgain
 from nessie_gc_core.services.quarantine.tagged import look_for_tagged
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
+from nessie_gc_core.services.steps import judged
 from nessie_gc_core.services.sweep_records import SweepRecords
 from nessie_gc_core.services.swept import Swept, tables_at
 from nessie_gc_core.services.version_hints import with_hints
@@ -166,13 +168,21 @@ class SweepService(Service[Run]):
             if run.lease.is_held:  # else the live sets may be somebody else's by now
                 _finish(run, ids, failure_text(error))
             raise
-        _finish(run, ids, self.directions.purpose.left_open() or sweep.left_open())
+        rule, dropped = self.parameters.dropped, None
+        if rule is not None:
+            whole = type(directions.purpose) is Purpose and directions.only is None
+            dropped = DroppedSweep(after=rule.after, left=swept.left_of_dropped(run.report, whole=whole))
+        _finish(run, ids, self.directions.purpose.left_open() or sweep.left_open(), dropped)
         return swept
 
 
-def _finish(run: SweepRun, live_set_ids: Sequence[UUID], failure: str | None) -> None:
+def _finish(
+    run: SweepRun, live_set_ids: Sequence[UUID], failure: str | None, dropped: DroppedSweep | None = None
+) -> None:
+    """Ends the sweep of live sets; one that succeeded keeps the digest of its deferred deletions (S34)."""
     for id_ in live_set_ids:
-        run.store.finish_expire(id_, at=run.clock(), failure=failure)
+        digest = None if failure is not None else RowsDigest.of(each.values for each in run.store.file_deletions(id_))
+        run.store.finish_expire(id_, at=run.clock(), failure=failure, deletions=digest, dropped=dropped)
 
 
 class _Sweep:
@@ -207,7 +217,7 @@ class _Sweep:
         look_for_tagged(needed.expansion.reachable(), needed.scope, run, missing.names)
         unlisted = needed.expansion.reachable() if self._parameters.file_list else None
         again.keep(unlisted=unlisted, outside=needed.expansion)
-        verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed, counts), needed, run)
+        verdicts = self._purpose.chosen(self._held_back(verdicts, located, needed), needed, run)
         warn_of_versions(needed.scope.plan.units, run, run.parameters)
         needed.scope.report_to(run)
         records = SweepRecords(run, needed.scope)
@@ -236,15 +246,17 @@ class _Sweep:
             save_plan(self._parameters.plan, swept, run, self._parameters)
         return swept
 
-    def _held_back(self, verdicts: Dataset, located: Located, needed: Needed, counts: StoredCounts) -> Dataset:
-        """The verdicts, but the metadata that shows a forgotten table is deleted after the rest of it."""
-        held = held_back(located.dropped, needed.scope.index, counts.files_by_unit)
+    def _held_back(self, verdicts: Dataset, located: Located, needed: Needed) -> Dataset:
+        """The verdicts, but the metadata that alone shows a dropped table is deleted after the rest of it."""
+        shown = [each for each in located.dropped if each.metadata_location is not None]
+        left: dict[str, int] = {}
+        for (unit, _), (files, _) in judged(verdicts).items() if shown else ():
+            left[unit] = left.get(unit, 0) + files
+        held = held_back(shown, needed.scope.index, left)
         if not held:
             return verdicts
-        files = self._run.engine.dataset(to_batches(held, FILE_KEYS), FILE_KEYS)
-        return spare(
-            verdicts, files, "it identifies a table that is in no catalog; it is deleted after the rest of that table"
-        )
+        keys = self._run.engine.dataset(to_batches(held, FILE_KEYS), FILE_KEYS)
+        return spare(verdicts, keys, "it alone shows where a dropped table is; it is deleted after the rest of it")
 
     def _dropped(self, located: Located, needed: Needed) -> dict[str, str]:
         """The dropped contents that were swept on their own and had files."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from nessie_gc_core.testing.live_set_digests import DigestTests
 from nessie_gc_core.testing.live_set_java import JavaTableTests
 from nessie_gc_core.testing.live_set_lifecycle import LifecycleTests
 from nessie_gc_core.testing.live_set_machine import MachineTests
@@ -18,6 +19,7 @@ from nessie_gc_core.testing.options import OptionsTests
 class LiveSetStoreContract(
     LifecycleTests,
     RowTests,
+    DigestTests,
     RegisterTests,
     TagRecordTests,
     QuarantineTests,

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import threading
 import zlib
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from nessie_gc_ledger.registers import LedgerStoreOptions
 from faulty import fault
 from nessie_gc_core.connectors import SupportsJavaTables
 from nessie_gc_core.errors import LeaseHeldError, LiveSetNotFoundError, LiveSetStateError, StoreError
-from nessie_gc_core.model import LiveSetStatus
+from nessie_gc_core.model import LiveSetStatus, RowsDigest
 from nessie_gc_core.testing.demands import skip_without
 from nessie_gc_core.testing.live_set_java import JavaRows
 
@@ -64,9 +65,9 @@ class ErrorsOfTheDriver(LedgerStore):
 
 @fault(StoreTests, STATUS, "S15: a status changes by compare-and-set")
 class AnyStatusWillDo(LedgerStore):
-    def finish_expire(self, live_set_id, *, at, failure=None):
+    def finish_expire(self, live_set_id, **more):
         try:
-            super().finish_expire(live_set_id, at=at, failure=failure)
+            super().finish_expire(live_set_id, **more)
         except LiveSetStateError:
             return
 
@@ -122,8 +123,8 @@ class StartsOver(LedgerStore):
 
 @fault(StoreTests, "test_failures_are_kept_whole_and_cannot_be_left_but_by_resuming", "S17: the text of a failure is")
 class CutsFailures(LedgerStore):
-    def finish_expire(self, live_set_id, *, at, failure=None):
-        super().finish_expire(live_set_id, at=at, failure=failure and failure[:255])
+    def finish_expire(self, live_set_id, *, failure=None, **more):
+        super().finish_expire(live_set_id, failure=failure and failure[:255], **more)
 
 
 @fault(StoreTests, "test_a_resumed_sweep_keeps_its_first_start_and_forgets_the_failure", "S15: a resumed sweep keeps")
@@ -263,6 +264,86 @@ class MovesWithoutWhatWasReached(LedgerStore):
         with self._rows.transaction() as rows:
             rows.clear(("reached",), target)
         return super().move_records(source, target)
+
+
+DIGEST = "test_versions_have_the_digest_of_those_that_were_added"
+HAVE_ITS_DIGEST = "S34: the content versions that come back, whole or in parts, have the digest of those that were"
+
+
+@fault(StoreTests, DIGEST, HAVE_ITS_DIGEST)
+class LosesARow(LedgerStore):
+    def content_versions(self, live_set_id, content_ids=None):
+        versions = super().content_versions(live_set_id, content_ids)
+        return versions if content_ids is not None else itertools.islice(versions, 1, None)
+
+
+@fault(StoreTests, DIGEST, HAVE_ITS_DIGEST)
+class DoublesARow(LedgerStore):
+    def content_versions(self, live_set_id, content_ids=None):
+        versions = iter(super().content_versions(live_set_id, content_ids))
+        for first in itertools.islice(versions, 1):
+            yield from (first, first)
+        yield from versions
+
+
+@fault(StoreTests, DIGEST, HAVE_ITS_DIGEST)
+class ChangesARow(LedgerStore):
+    def content_versions(self, live_set_id, content_ids=None):
+        for number, found in enumerate(super().content_versions(live_set_id, content_ids)):
+            yield found if number else replace(found, commit_time=None)
+
+
+@fault(StoreTests, "test_digests_come_back_equal", "S34: the digests that end a mark and a sweep come back equal")
+class ForgetsDigests(LedgerStore):
+    def finish_identify(self, live_set_id, *, versions=None, **more):
+        super().finish_identify(live_set_id, **more)
+
+
+@fault(StoreTests, "test_digests_come_back_equal", "S34: the digests that end a mark and a sweep come back equal")
+class SixtyFourBits(LedgerStore):
+    def finish_identify(self, live_set_id, *, versions=None, **more):
+        small = versions and replace(versions, total=versions.total % 2**64)
+        super().finish_identify(live_set_id, versions=small, **more)
+
+
+@fault(StoreTests, "test_what_was_done_about_dropped_tables_comes_back", "S20: what a sweep did about dropped tables")
+class WholeDays(LedgerStore):
+    def finish_expire(self, live_set_id, *, at, dropped=None, **more):
+        days = dropped and replace(dropped, after=timedelta(days=dropped.after.days))
+        super().finish_expire(live_set_id, at=at, dropped=days, **more)
+
+
+@fault(StoreTests, "test_a_live_set_without_digests_has_none", "S34: a live set without a digest has none")
+class NoDigestIsEmpty(LedgerStore):
+    def finish_expire(self, live_set_id, *, deletions=None, **more):
+        super().finish_expire(live_set_id, deletions=deletions or RowsDigest(), **more)
+
+
+LEAVE = "test_deletions_that_are_removed_leave_the_digest"
+LEAVE_IT = "S34: deferred deletions that are removed leave the digest with them"
+
+
+@fault(StoreTests, LEAVE, LEAVE_IT)
+class DigestStays(LedgerStore):
+    def remove_file_deletions(self, live_set_id, deletions):
+        before = self.get(live_set_id)
+        removed = super().remove_file_deletions(live_set_id, deletions)
+        with self._rows.transaction() as rows:
+            rows.put("live set", "", "", str(live_set_id), before)
+        return removed
+
+
+@fault(StoreTests, LEAVE, LEAVE_IT)
+class SubtractsWhatItIsTold(LedgerStore):
+    def remove_file_deletions(self, live_set_id, deletions):
+        told = list(deletions)
+        before, gone = self.get(live_set_id), RowsDigest.of(each.values for each in told)
+        removed = super().remove_file_deletions(live_set_id, told)
+        if before.deletions is not None:
+            with self._rows.transaction() as rows:
+                left = replace(before, deletions=before.deletions - gone)
+                rows.put("live set", "", "", str(live_set_id), left)
+        return removed
 
 
 NAMED_ONCE = "test_every_repository_with_live_sets_or_contents_is_named_once"

@@ -16,7 +16,7 @@ from nessie_gc_jdbc import JdbcLiveSetStore
 from nessie_gc_memory import MemoryLake, put
 from scenes import NOW, START
 
-from nessie_gc_core.errors import StoreError
+from nessie_gc_core.errors import SafetyError, StoreError
 from nessie_gc_core.services import stored_versions
 from nessie_gc_core.services.assets.identify import IdentifyService
 from nessie_gc_core.services.assets.parameters import IdentifyParameters
@@ -100,6 +100,7 @@ def test_s06_a_live_set_that_is_not_read_whole_deletes_nothing(
 ) -> None:
     if not by_executors:
         monkeypatch.setattr(stored_versions, "READ_BY_WORKERS", TABLES + 2)
+    live_set = services.mark("1")
     count = services.store.count_content_versions
 
     def one_more(store: JdbcLiveSetStore, live_set_id: object) -> tuple[int, int]:
@@ -107,6 +108,29 @@ def test_s06_a_live_set_that_is_not_read_whole_deletes_nothing(
         return versions + 1, contents
 
     monkeypatch.setattr(services.store, "count_content_versions", MethodType(one_more, services.store))
+    change_versions(services, live_set, "versions_digest = NULL", "live_sets")  # as of an earlier release
     with pytest.raises(StoreError, match=f"jdbc gave {TABLES} of {TABLES + 1} content versions"):
-        services.collect("1")
+        services.sweep(live_set)
     assert left(tmp_path) == {"live.parquet", "dead.parquet"}
+
+
+@pytest.mark.parametrize("by_executors", [True, False])
+def test_s34_a_live_set_of_which_one_row_changed_deletes_nothing(
+    services: LakeServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_executors: bool
+) -> None:
+    if not by_executors:
+        monkeypatch.setattr(stored_versions, "READ_BY_WORKERS", TABLES + 2)
+    live_set = services.mark("1")
+    first = f"(SELECT min(content_key) FROM nessie_gc_content_versions WHERE live_set_id = '{live_set}')"
+    change_versions(services, live_set, "commit_id = 'c0ffee'", "content_versions", f"content_key = {first}")
+    with pytest.raises(SafetyError, match=f"{TABLES} content versions of live set {live_set}, .* changed some"):
+        services.sweep(live_set)
+    assert left(tmp_path) == {"live.parquet", "dead.parquet"}
+
+
+def change_versions(services: LakeServices, live_set_id: UUID, change: str, table: str, where: str = "true") -> None:
+    """Changes rows of a live set behind the store's back."""
+    assert isinstance(services.store, JdbcLiveSetStore)
+    with services.store.database.engine.begin() as connection:
+        statement = f"UPDATE nessie_gc_{table} SET {change} WHERE live_set_id = '{live_set_id}' AND {where}"
+        assert 1 == connection.exec_driver_sql(statement).rowcount

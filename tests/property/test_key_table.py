@@ -12,8 +12,8 @@ from thoroughness import examples
 
 from nessie_gc_core.algorithms.commit_graph import CommitGraph
 from nessie_gc_core.algorithms.key_table import KeyTable
-from nessie_gc_core.algorithms.visited import ExactVisited, ExactVisitedOptions
 from nessie_gc_core.algorithms.suspicion import commit_key
+from nessie_gc_core.algorithms.visited import ExactVisited, ExactVisitedOptions
 from nessie_gc_core.model.policies import Reach
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -30,6 +30,7 @@ from nessie_gc_core.services.assets.report import AssetsReport
 from nessie_gc_core.services.assets.settings import settings_of
 from nessie_gc_core.services.assets.table import AssetTable
 from nessie_gc_core.services.assets.tallies import tallies_by, tally
+from nessie_gc_core.services.begin import keep_known_unknowns
 from nessie_gc_core.services.gc import GcService
 from nessie_gc_core.services.preconditions import check_one_repository
 from nessie_gc_core.services.run import GoOn, Run, never_stopped
@@ -82,7 +83,9 @@ class IdentifyService(Service[Run]):
         identified = self.find(run, table)
         if self.parameters.dry_run or table is None:
             return self.report(identified.run, run, assets=identified.assets)
-        return self.report(self.update(table, identified, go_on=run.go_on), run, assets=identified.assets)
+        updated = self.update(table, identified, go_on=run.go_on)
+        keep_known_unknowns(run)
+        return self.report(updated, run, assets=identified.assets)
 
     def _earlier(self, table: AssetTable | None) -> AssetRun | None:
         """The run with the wanted identity, where it is complete already."""

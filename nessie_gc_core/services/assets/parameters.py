@@ -22,6 +22,7 @@ from nessie_gc_core.services.finding_parameters import (
     expected_file_count_option,
     fpp_option,
     include_option,
+    known_unknowns_option,
     max_file_modification_option,
     membership_option,
     min_age_option,
@@ -184,6 +185,7 @@ class IdentifyParameters(FindParameters):
         help="Walk all commits to report why each asset is unreferenced and what referenced it last; changes no "
         "decision.",
     )
+    known_unknowns: str | None = known_unknowns_option()
     lost_table: str | None = option(
         None,
         section=_ASSETS,

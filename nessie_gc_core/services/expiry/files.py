@@ -20,7 +20,12 @@ from nessie_gc_core.model.repository import ICEBERG_SNAPSHOT, ContentVersion
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import GONE, Verdict
 from nessie_gc_core.services.expiry.expected import PlannedTable
-from nessie_gc_core.services.file_deletions import file_deletions, forget_deletions, record_deletions
+from nessie_gc_core.services.file_deletions import (
+    file_deletions,
+    forget_deletions,
+    record_deletions,
+    stored_deletions,
+)
 from nessie_gc_core.services.needed import Needed
 from nessie_gc_core.services.report import MAX_NAMES
 from nessie_gc_core.services.run import Run, SweepRun
@@ -154,7 +159,7 @@ class Unfinished:
                 self._run.store.remove_file_deletions(id_, file_deletions(batch))
 
     def _rows(self, live_set_id: UUID, index: UnitIndex) -> Iterator[Row]:
-        for file in self._run.store.file_deletions(live_set_id):
+        for file in stored_deletions(self._run.store, live_set_id):
             try:
                 key = index.find(file.location + file.path)
             except UnknownLocationError:

@@ -18,10 +18,12 @@ from nessie_gc_core.model.java_tables import JavaLiveSet
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.options import ConnectorOptions, ConnectorSpec
 from nessie_gc_core.model.repository import Reference, ReferenceKind
+from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_core.services.java_import.parameters import ImportJavaParameters
 from nessie_gc_core.services.java_import.report import ImportedLiveSet, ImportJavaReport
 from nessie_gc_core.services.java_import.rows import DoubtError, deletion_of, location_of, version_of
 from nessie_gc_core.services.java_import.wanted import WantedLiveSet, wanted_of, what_is_left
+from nessie_gc_core.services.kept_versions import KeptVersions
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.preconditions import check_one_repository
 from nessie_gc_core.services.run import Run
@@ -169,16 +171,18 @@ class _Import:
     ) -> tuple[LiveSetStatus, str | None]:
         """Imports what the mark found; one doubt about any row is one about the live set (S17)."""
         doubts: list[str] = []
+        kept = KeptVersions(self._store, wanted.id)
         if is_new and not self._parameters.dry_run:
             self._store.start_identify(wanted.id, repository=self._identity, created=wanted.created)
         if wanted.failure is None:
             versions = _usable(self._source.java_content_versions(java.live_set_id), version_of, _first(doubts))
-            result.content_versions = self._put(versions, partial(self._store.add_content_versions, wanted.id))
+            result.content_versions = self._put(versions, kept.add_all)
             locations = _usable(self._source.java_base_locations(java.live_set_id), location_of, _first(doubts))
             result.base_locations = self._put(locations, partial(self._store.add_base_locations, wanted.id))
         failure = wanted.failure or next(iter(doubts), None)
         if not self._parameters.dry_run:
-            self._store.finish_identify(wanted.id, at=wanted.completed, failure=failure)
+            digest = kept.digest(self._store.count_content_versions(wanted.id)[0]) if failure is None else None
+            self._store.finish_identify(wanted.id, at=wanted.completed, failure=failure, versions=digest)
         return LiveSetStatus.IDENTIFY_SUCCESS if failure is None else LiveSetStatus.IDENTIFY_FAILED, failure
 
     def _sweep(self, wanted: WantedLiveSet, java: JavaLiveSet, result: ImportedLiveSet) -> LiveSetStatus:
@@ -192,10 +196,11 @@ class _Import:
         rows = _usable(self._source.java_file_deletions(java.live_set_id), judge, lambda why: left_out.update([why]))
         result.file_deletions = self._put(rows, partial(self._store.add_file_deletions, wanted.id))
         if not dry_run:
-            self._store.finish_expire(wanted.id, at=ended)
+            digest = RowsDigest.of(each.values for each in self._store.file_deletions(wanted.id))
+            self._store.finish_expire(wanted.id, at=ended, deletions=digest)
         return LiveSetStatus.EXPIRY_SUCCESS
 
-    def _put(self, rows: Iterator[R], put: Callable[[Iterable[R]], int]) -> int:
+    def _put(self, rows: Iterator[R], put: Callable[[Iterable[R]], object]) -> int:
         """Stores rows as they come, or only counts them; returns how many there were."""
         count = 0
 

@@ -38,6 +38,7 @@ from test_processes import answers
 from test_processes import run as start_worker
 
 from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model import DroppedSweep, RowsDigest
 
 CURRENT = str(SCHEMA_VERSION)
 EVENING = datetime(2026, 3, 1, 23, tzinfo=UTC)
@@ -78,6 +79,21 @@ def test_old_tables_are_brought_up_to_date_with_all_their_rows(url, engine, make
     after = all_rows(engine)
     assert before == as_they_were(after, before)
     assert ([CURRENT], [SCHEMA_VERSION]) == (revisions(engine), versions(engine))
+
+
+def test_s34_live_sets_of_an_earlier_release_have_no_digests_and_new_ones_do(url, engine):
+    make_version_5(engine)
+    fill(engine)
+    with opened(url) as store:
+        new, digest = uuid4(), RowsDigest(rows=3, total=2**128 - 1)
+        store.start_identify(new, repository="r", created=EVENING)
+        store.finish_identify(new, at=EVENING, versions=digest)
+        store.start_expire(new, at=EVENING)
+        store.finish_expire(new, at=EVENING, deletions=digest, dropped=DroppedSweep(after=timedelta(days=1), left=0))
+        assert (None, None) == (store.get(UUID(LIVE_SET)).versions, store.get(UUID(LIVE_SET)).deletions)
+        assert (digest, digest) == (store.get(new).versions, store.get(new).deletions)
+        run(engine, f"UPDATE nessie_gc_live_sets SET versions_digest = 'odd' WHERE live_set_id = '{new}'")
+        assert -1 == store.get(new).versions.rows
 
 
 def as_they_were(after, before):
@@ -222,7 +238,7 @@ def test_of_processes_that_open_old_tables_at_once_one_migrates(url, engine):
     fill(engine)
     before = all_rows(engine)
     assert ["1"] * 2 == answers([start_worker(url, "open") for _ in range(2)])
-    assert before == {name: rows for name, rows in all_rows(engine).items() if name in before}
+    assert before == as_they_were(all_rows(engine), before)
     assert ([CURRENT], [SCHEMA_VERSION]) == (revisions(engine), versions(engine))
 
 
@@ -344,7 +360,8 @@ def test_a_migration_that_rebuilds_a_table_keeps_the_rows_that_refer_to_it(url, 
     with opened(url) as store:
         migrate(store, scripts_with_next(tmp_path, fails=False))
     after = all_rows(engine)
-    assert [*before["nessie_gc_live_sets"][0], None] == list(after.pop("nessie_gc_live_sets")[0])
+    added, note = (None,) * 4, None
+    assert [*before["nessie_gc_live_sets"][0], *added, note] == list(after.pop("nessie_gc_live_sets")[0])
     assert {name: rows for name, rows in before.items() if name in after} == as_they_were(after, before)
     assert "VARCHAR(60)" == columns(engine)["nessie_gc_live_sets"]["status"][0]
     assert [SCHEMA_VERSION + 1] == versions(engine)

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS ledger_rows (
 ) WITHOUT ROWID
 """
 _PAGE = 500
+_MICROSECOND = timedelta(microseconds=1)
 
 
 class Rows:
@@ -134,8 +135,12 @@ def from_json(text: str) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, timedelta):
+        return {"$micros": value // _MICROSECOND}
     return {"$time": value.astimezone(UTC).isoformat()} if isinstance(value, datetime) else str(value)
 
 
 def _typed(found: dict[str, Any]) -> object:
+    if set(found) == {"$micros"}:
+        return found["$micros"] * _MICROSECOND
     return datetime.fromisoformat(found["$time"]) if set(found) == {"$time"} else found

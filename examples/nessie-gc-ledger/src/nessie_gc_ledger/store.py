@@ -13,10 +13,12 @@ from uuid import UUID
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model import (
     ContentVersion,
+    DroppedSweep,
     FileDeletion,
     LiveSet,
     LiveSetStatus,
     ReferenceHead,
+    RowsDigest,
     SweepStep,
     SweepStepState,
 )
@@ -52,6 +54,7 @@ class LedgerStore(Registers):
         references_listed: datetime | None = None,
         heads: Iterable[ReferenceHead] = (),
         failure: str | None = None,
+        versions: RowsDigest | None = None,
     ) -> None:
         """Ends a mark."""
         reached = LiveSetStatus.IDENTIFY_SUCCESS if failure is None else LiveSetStatus.IDENTIFY_FAILED
@@ -59,7 +62,7 @@ class LedgerStore(Registers):
         with self._rows.transaction() as rows:
             found = _live_set(rows, live_set_id, LiveSetStatus.IDENTIFY_IN_PROGRESS)
             ended = replace(found, status=reached, identify_completed=at, error_message=failure, heads=kept)
-            _put(rows, replace(ended, references_listed=references_listed))
+            _put(rows, replace(ended, references_listed=references_listed, versions=versions))
 
     def start_expire(self, live_set_id: UUID, *, at: datetime, resume: bool = False) -> None:
         """Begins or resumes a sweep."""
@@ -69,12 +72,21 @@ class LedgerStore(Registers):
             begun = replace(found, status=LiveSetStatus.EXPIRY_IN_PROGRESS, expiry_started=found.expiry_started or at)
             _put(rows, replace(begun, expiry_completed=None, error_message=None))
 
-    def finish_expire(self, live_set_id: UUID, *, at: datetime, failure: str | None = None) -> None:
+    def finish_expire(
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        failure: str | None = None,
+        deletions: RowsDigest | None = None,
+        dropped: DroppedSweep | None = None,
+    ) -> None:
         """Ends a sweep."""
         reached = LiveSetStatus.EXPIRY_SUCCESS if failure is None else LiveSetStatus.EXPIRY_FAILED
         with self._rows.transaction() as rows:
             found = _live_set(rows, live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS)
-            _put(rows, replace(found, status=reached, expiry_completed=at, error_message=failure))
+            ended = replace(found, status=reached, expiry_completed=at, error_message=failure)
+            _put(rows, replace(ended, deletions=deletions, dropped=dropped))
 
     def get(self, live_set_id: UUID) -> LiveSet:
         """The live set."""
@@ -173,9 +185,20 @@ class LedgerStore(Registers):
         removed = 0
         for some in _in_batches(deletions):
             with self._rows.transaction() as rows:
-                _live_set(rows, live_set_id)
-                removed += sum(rows.remove("deletion", str(live_set_id), each.location, each.path) for each in some)
+                found = _live_set(rows, live_set_id)
+                gone = RowsDigest.of(each.values for each in _taken_out(rows, live_set_id, some))
+                if found.deletions is not None:
+                    _put(rows, replace(found, deletions=found.deletions - gone))
+                removed += gone.rows
         return removed
+
+
+def _taken_out(rows: Transaction, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> Iterator[FileDeletion]:
+    """Removes deferred deletions; gives those that were there, as they were."""
+    for each in deletions:
+        fields = rows.get("deletion", str(live_set_id), each.location, each.path)
+        if fields is not None and rows.remove("deletion", str(live_set_id), each.location, each.path):
+            yield FileDeletion(**fields)
 
 
 def to_live_set(fields: dict[str, object]) -> LiveSet:
@@ -183,6 +206,11 @@ def to_live_set(fields: dict[str, object]) -> LiveSet:
     found = dict(fields)
     found["id"], found["status"] = UUID(str(found["id"])), LiveSetStatus(str(found["status"]))
     found["policies"] = tuple(found["policies"])  # type: ignore[arg-type]
+    for name in ("versions", "deletions"):
+        digest = found.get(name)
+        found[name] = None if digest is None else RowsDigest(**digest)  # type: ignore[arg-type]
+    dropped = found.get("dropped")
+    found["dropped"] = None if dropped is None else DroppedSweep(**dropped)  # type: ignore[arg-type]
     found["heads"] = tuple(ReferenceHead(**head) for head in found["heads"])  # type: ignore[attr-defined]
     return LiveSet(**found)  # type: ignore[arg-type]
 

@@ -9,14 +9,15 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, Delete, Row, Select, Table, delete, func, select
+from sqlalchemy import Connection, Row, Select, Table, delete, func, select
 
 from nessie_gc_core.connectors import LiveSetStore
+from nessie_gc_core.model import RowsDigest
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSetStatus, SweepStep, SweepStepState
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_jdbc.bulk import Values, insert_new_rows
 from nessie_gc_jdbc.database import BATCH_ROWS, BULK_ROWS, Database
-from nessie_gc_jdbc.status import hold
+from nessie_gc_jdbc.status import hold, take_from_digest
 from nessie_gc_jdbc.tables import (
     AFTER_ALL,
     DIGEST_BYTES,
@@ -150,11 +151,9 @@ class RowVerbs(LiveSetStore):
     def remove_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
         """Forgets deferred deletions; how many were there."""
         removed = 0
-        columns = file_deletions.c
         for batch in batches(deletions):
-            keys = sorted({key_of(deletion.location, deletion.path) for deletion in batch})
-            where = columns.live_set_id == str(live_set_id), columns.deletion_key.in_(keys)
-            removed += self.database.write(partial(_remove, live_set_id, delete(file_deletions).where(*where)))
+            places = {key_of(deletion.location, deletion.path): deletion.location for deletion in batch}
+            removed += self.database.write(partial(_remove, live_set_id, places))
         return removed
 
     def _add(self, live_set_id: UUID, statuses: Sequence[LiveSetStatus], table: Table, rows: Iterable[Values]) -> int:
@@ -183,9 +182,18 @@ def batches(rows: Iterable[_T], size: int = BATCH_ROWS) -> Iterator[list[_T]]:
         yield batch
 
 
-def _remove(live_set_id: UUID, statement: Delete, connection: Connection) -> int:
-    hold(connection, live_set_id)
-    return connection.execute(statement).rowcount
+def _remove(live_set_id: UUID, places: Mapping[bytes, str], connection: Connection) -> int:
+    """Takes deferred deletions by their keys, each with its location, out of the table and out of its digest."""
+    hold(connection, live_set_id, alone=True)
+    columns = file_deletions.c
+    where = columns.live_set_id == str(live_set_id), columns.deletion_key.in_(sorted(places))
+    found = connection.execute(_of(live_set_id, file_deletions).where(*where)).all()
+    removed = RowsDigest.of(
+        (places[bytes(key)], path, size, optional_time(modified)) for key, path, size, modified in map(tuple, found)
+    )
+    take_from_digest(connection, live_set_id, removed)
+    connection.execute(delete(file_deletions).where(*where))
+    return removed.rows
 
 
 def _step_values(live_set_id: UUID, step: SweepStep) -> _Values:

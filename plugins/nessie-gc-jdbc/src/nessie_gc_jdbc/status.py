@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +12,12 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, ReferenceHead
+from nessie_gc_core.model import RowsDigest
+from nessie_gc_core.model.live_sets import DroppedSweep, LiveSet, LiveSetStatus, ReferenceHead
 from nessie_gc_jdbc.database import BATCH_ROWS, Database
 from nessie_gc_jdbc.tables import from_micros, heads, live_sets, optional_micros, optional_time, to_micros
 
+_MICROSECOND = timedelta(microseconds=1)
 _RESUMABLE = (LiveSetStatus.IDENTIFY_SUCCESS, LiveSetStatus.EXPIRY_IN_PROGRESS, LiveSetStatus.EXPIRY_FAILED)
 
 
@@ -51,6 +53,7 @@ class StatusVerbs(LiveSetStore):
         references_listed: datetime | None = None,
         heads: Iterable[ReferenceHead] = (),
         failure: str | None = None,
+        versions: RowsDigest | None = None,
     ) -> None:
         """Ends the mark."""
         known = list(heads)
@@ -59,6 +62,7 @@ class StatusVerbs(LiveSetStore):
             "identify_completed": to_micros(at),
             "references_listed": optional_micros(references_listed),
             "error_message": failure,
+            "versions_digest": None if versions is None else str(versions),
         }
 
         def finish(connection: Connection) -> None:
@@ -79,10 +83,24 @@ class StatusVerbs(LiveSetStore):
 
         self.database.write(start)
 
-    def finish_expire(self, live_set_id: UUID, *, at: datetime, failure: str | None = None) -> None:
+    def finish_expire(
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        failure: str | None = None,
+        deletions: RowsDigest | None = None,
+        dropped: DroppedSweep | None = None,
+    ) -> None:
         """Ends the sweep."""
         status = LiveSetStatus.EXPIRY_SUCCESS if failure is None else LiveSetStatus.EXPIRY_FAILED
-        values = {"expiry_completed": to_micros(at), "error_message": failure}
+        values = {
+            "expiry_completed": to_micros(at),
+            "error_message": failure,
+            "deletions_digest": None if deletions is None else str(deletions),
+            "dropped_after": None if dropped is None else dropped.after // _MICROSECOND,
+            "dropped_left": None if dropped is None else dropped.left,
+        }
         expected = (LiveSetStatus.EXPIRY_IN_PROGRESS,)
         self.database.write(lambda connection: _move(connection, live_set_id, expected, status, values))
 
@@ -115,17 +133,43 @@ class StatusVerbs(LiveSetStore):
         self.database.write(remove)
 
 
-def hold(connection: Connection, live_set_id: UUID, *expected: LiveSetStatus) -> None:
-    """Makes sure that a live set exists and has one of the statuses, if any are named, until the transaction ends."""
-    status = _status(connection, live_set_id)
+def hold(connection: Connection, live_set_id: UUID, *expected: LiveSetStatus, alone: bool = False) -> None:
+    """Makes sure that a live set exists and has one of the statuses, if any are named, until the transaction ends.
+
+    With ``alone``, no other transaction holds it meanwhile.
+    """
+    status = _status(connection, live_set_id, alone=alone)
     if status is None:
         raise _not_found(live_set_id)
     if expected and status not in expected:
         raise _wrong_status(live_set_id, status, expected)
 
 
-def _status(connection: Connection, live_set_id: UUID) -> LiveSetStatus | None:
-    query = select(live_sets.c.status).where(live_sets.c.live_set_id == str(live_set_id)).with_for_update(read=True)
+def take_from_digest(connection: Connection, live_set_id: UUID, removed: RowsDigest) -> None:
+    """Subtracts what is removed from the digest of deferred deletions, where one is recorded; the caller is alone."""
+    mine = live_sets.c.live_set_id == str(live_set_id)
+    recorded = _digest(connection.execute(select(live_sets.c.deletions_digest).where(mine)).scalar())
+    if recorded is not None and removed.rows:
+        connection.execute(update(live_sets).where(mine).values(deletions_digest=str(recorded - removed)))
+
+
+def _digest(text: str | None) -> RowsDigest | None:
+    """A digest as it is stored; one that cannot be read is that of no rows that there could be."""
+    try:
+        return None if text is None else RowsDigest.parse(text)
+    except ValueError:
+        return RowsDigest(rows=-1)
+
+
+def _dropped(after: int | None, left: int | None) -> DroppedSweep | None:
+    if after is None or left is None:
+        return None
+    return DroppedSweep(after=after * _MICROSECOND, left=left)
+
+
+def _status(connection: Connection, live_set_id: UUID, *, alone: bool = False) -> LiveSetStatus | None:
+    query = select(live_sets.c.status).where(live_sets.c.live_set_id == str(live_set_id))
+    query = query.with_for_update(read=not alone)
     found = connection.execute(query).scalar()
     return None if found is None else LiveSetStatus(found)
 
@@ -173,6 +217,9 @@ def _live_set(row: Row[Any], known: tuple[ReferenceHead, ...]) -> LiveSet:
         error_message=row.error_message,
         policies=tuple(json.loads(row.policies)),
         heads=known,
+        versions=_digest(row.versions_digest),
+        deletions=_digest(row.deletions_digest),
+        dropped=_dropped(row.dropped_after, row.dropped_left),
     )
 
 

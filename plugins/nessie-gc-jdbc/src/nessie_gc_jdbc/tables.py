@@ -34,7 +34,7 @@ from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 PREFIX = "nessie_gc_"
 DIGEST_BYTES = 20
 AFTER_ALL = b"\xff" * (3 * DIGEST_BYTES)
@@ -109,6 +109,10 @@ live_sets = _table(
     Column("expiry_completed", BigInteger),
     Column("error_message", text_type()),
     _required("policies"),
+    Column("versions_digest", String(80)),
+    Column("deletions_digest", String(80)),
+    Column("dropped_after", BigInteger),
+    Column("dropped_left", BigInteger),
 )
 heads = _table(
     "heads",

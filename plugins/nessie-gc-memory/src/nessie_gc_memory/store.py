@@ -12,8 +12,9 @@ from uuid import UUID
 
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
-from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus, ReferenceHead, SweepStep
+from nessie_gc_core.model.live_sets import DroppedSweep, FileDeletion, LiveSet, LiveSetStatus, ReferenceHead, SweepStep
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_memory.registers import Data, RegisterVerbs, Rows, utc, utc_now
 
 _PORTION = 1000
@@ -69,6 +70,7 @@ class MemoryLiveSetStore(RegisterVerbs):
         references_listed: datetime | None = None,
         heads: Iterable[ReferenceHead] = (),
         failure: str | None = None,
+        versions: RowsDigest | None = None,
     ) -> None:
         """Ends the mark."""
         listed = None if references_listed is None else utc(references_listed)
@@ -81,6 +83,7 @@ class MemoryLiveSetStore(RegisterVerbs):
                 references_listed=listed,
                 heads=known_heads,
                 error_message=failure,
+                versions=versions,
             )
 
     def start_expire(self, live_set_id: UUID, *, at: datetime, resume: bool = False) -> None:
@@ -96,7 +99,15 @@ class MemoryLiveSetStore(RegisterVerbs):
                 error_message=None,
             )
 
-    def finish_expire(self, live_set_id: UUID, *, at: datetime, failure: str | None = None) -> None:
+    def finish_expire(
+        self,
+        live_set_id: UUID,
+        *,
+        at: datetime,
+        failure: str | None = None,
+        deletions: RowsDigest | None = None,
+        dropped: DroppedSweep | None = None,
+    ) -> None:
         """Ends the sweep."""
         with self._in(live_set_id, LiveSetStatus.EXPIRY_IN_PROGRESS) as rows:
             rows.live_set = replace(
@@ -104,6 +115,8 @@ class MemoryLiveSetStore(RegisterVerbs):
                 status=LiveSetStatus.EXPIRY_SUCCESS if failure is None else LiveSetStatus.EXPIRY_FAILED,
                 expiry_completed=utc(at),
                 error_message=failure,
+                deletions=deletions,
+                dropped=dropped,
             )
 
     def get(self, live_set_id: UUID) -> LiveSet:
@@ -211,7 +224,11 @@ class MemoryLiveSetStore(RegisterVerbs):
         """Forgets deferred deletions; how many were there."""
         names = [(deletion.location, deletion.path) for deletion in deletions]
         with self._in(live_set_id) as rows:
-            return sum(rows.deletions.pop(name, None) is not None for name in names)
+            popped = (rows.deletions.pop(name, None) for name in names)
+            removed = RowsDigest.of(each.values for each in popped if each is not None)
+            if rows.live_set.deletions is not None:
+                rows.live_set = replace(rows.live_set, deletions=rows.live_set.deletions - removed)
+            return removed.rows
 
     # ---- common ---------------------------------------------------------------------------------------
     def _rows(self, live_set_id: UUID) -> Rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -231,3 +232,12 @@ def test_unreferenced_files_of_its_own_tables_are_counted_apart(assets: AssetLak
     report.collection.outcomes[Outcome.WOULD_DELETE].files += 3
     assert 3 == report.left_out
     assert "left out: 3 unreferenced files of this program's own tables" in str(report)
+
+
+def test_what_was_unknown_in_the_run_before_is_no_news(assets: AssetLake, tmp_path: Path) -> None:
+    known = str(tmp_path / "known.json")
+    assets.identify()
+    assets.write("d.parquet")
+    assets.lake.faults.reading[assets.state.metadata_location] = ValueError("not JSON")
+    assert 1 == assets.identify(known_unknowns=known, dry_run=True).exit_code
+    assert [1, 0] == [assets.identify(known_unknowns=known).exit_code for _ in range(2)]
