@@ -29,6 +29,7 @@ GROUPS = {
     ),
     "Verdicts and outcomes": ("verdicts", "See [what they mean](../explanation/verdicts-and-reports.md)."),
     "Live sets": ("live_sets", "The data in a [store](contracts.md#livesetstore)."),
+    "Digests": ("row_digests", "By which a store and its readers agree on the rows of a live set."),
     "Tags": ("tags", "The [tag records](contracts.md#supportstagrecords) in a store."),
     "Quarantine": ("quarantine", "Files that were [moved instead of deleted](../how-to/quarantine.md)."),
     "Versions": (
