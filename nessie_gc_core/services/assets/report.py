@@ -35,7 +35,7 @@ class AssetsReport(ShownAsText):
 
     @property
     def left_out(self) -> int:
-        """How many unreferenced files are no assets; 0 if nothing was looked for, because the run was there already."""
+        """How many unreferenced files are not among the assets; 0 if the run was there already."""
         directories = sum(tally.files for name, tally in self.by_type if name == AssetType.TABLE)
         found = self.collection.outcomes[Outcome.WOULD_DELETE].files
         return max(0, found - self.found.assets + directories)

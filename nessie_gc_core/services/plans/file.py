@@ -64,7 +64,7 @@ class PlanHeader:
         return datetime.fromisoformat(self.created)
 
     def to_dict(self) -> dict[str, Any]:
-        """As it stands in the file."""
+        """As it is written in the file."""
         said = asdict(self)
         if self.options is None:
             del said["options"]

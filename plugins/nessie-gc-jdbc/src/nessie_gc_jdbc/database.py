@@ -104,7 +104,7 @@ class Database:
         self.engine.dispose()
 
     def settle(self) -> None:
-        """Moves what a run has written from SQLite's log into its file, as far as nobody reads the log.
+        """Moves what a run has written from SQLite's log into its file, except what somebody is reading.
 
         The log is large, for speed; without this, a copy of the file alone would lack the latest runs.
         """
