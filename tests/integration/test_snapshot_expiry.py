@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -641,7 +642,9 @@ def test_metadata_that_contradicts_itself_is_left_alone_with_the_reason(lake: Ex
 
 
 # ---- what dry run and real run say --------------------------------------------------------------------
-def expired_in_both_runs(lake: ExpiryLake, **parameters: object) -> list[tuple[object, ...]]:
+def expired_in_both_runs(
+    lake: ExpiryLake, **parameters: object
+) -> Sequence[tuple[str, Committed, int, tuple[str, ...], int]]:
     """What a dry run and the real run after it say of each table; asserts that they say the same."""
     dry, real = (lake.expire(dry_run=dry_run, **parameters) for dry_run in (True, False))
     said = [
