@@ -104,8 +104,8 @@ def manifest_bytes(
 def counted_list_bytes(*manifests: dict[str, Any], early: bool = False, type_: Any = "int") -> bytes:
     """A manifest list that counts entries: each manifest has a path, maybe a length and counts."""
     names = {status: f"{status}_{'data_' if early else ''}files_count" for status in ("added", "existing", "deleted")}
-    schema = {**MANIFEST_LIST_SCHEMA, "fields": [*MANIFEST_LIST_SCHEMA["fields"]]}
-    schema["fields"] += [_field(name, ["null", type_] if early else type_, 504) for name in names.values()]
+    counts = [_field(name, ["null", type_] if early else type_, 504) for name in names.values()]
+    schema = {**MANIFEST_LIST_SCHEMA, "fields": [*MANIFEST_LIST_SCHEMA["fields"], *counts]}
     records = [
         {
             "manifest_path": each["path"],

@@ -10,6 +10,7 @@ from nessie_gc_iceberg_files.stores import Level, Store, StoredFile
 
 from nessie_gc_core.errors import ListingError
 from nessie_gc_core.model.files import DeleteOutcome
+from nessie_gc_core.model.unpacking import Limit
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -31,7 +32,7 @@ class Keys(Store):
         found = [file for file in self.files(prefix) if "/" not in file.key[len(prefix) :]]
         return None if limit is not None and len(found) > limit else Level(found, ())
 
-    def read(self, key: str) -> bytes:
+    def read(self, key: str, limit: Limit | None = None) -> bytes:
         raise AssertionError
 
     def delete(self, prefix: str, paths: Sequence[str]) -> Iterator[DeleteOutcome]:

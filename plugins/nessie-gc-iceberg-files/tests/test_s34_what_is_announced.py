@@ -6,7 +6,8 @@ import io
 import json
 import zlib
 
-import fastavro
+import fastavrofrom typing import Any
+
 import pytest
 from iceberg_lake import (
     ADDED,
@@ -50,7 +51,7 @@ def announcing(data: bytes, count: int) -> bytes:
     return data[: start - head] + long(count) + data[start - head + len(long(found)) :]
 
 
-def live(data: bytes, **told: object) -> list[str]:
+def live(data: bytes, **told: Any) -> list[str]:
     return [path for batch in live_files("m.avro", data, **told) for path in batch.column("path").to_pylist()]
 
 
@@ -306,7 +307,7 @@ def with_field(type_: object) -> dict[str, object]:
     ],
 )
 def test_records_of_any_size_in_a_few_bytes_are_unreadable(type_, value, reason):
-    record = next(iter(fastavro.reader(io.BytesIO(manifest_bytes(FOUR)))))
+    record: Any = next(iter(fastavro.reader(io.BytesIO(manifest_bytes(FOUR)))))
     data = avro_bytes(with_field(type_), [{**record, "more": value}])
     with pytest.raises(UnreadableFileError, match=reason):
         live(data)
