@@ -8,10 +8,10 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import fastavro
-import pyarrow as pafrom typing import Any
-
+import pyarrow as pa
 import pytest
 from iceberg_lake import Entry, Table, avro_bytes, manifest_bytes, manifest_list_bytes, manifest_schema, view_bytes
 from nessie_gc_iceberg_files import IcebergContentToFiles

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 import zlib
+from typing import Any
 
-import fastavrofrom typing import Any
-
+import fastavro
 import pytest
 from iceberg_lake import (
     ADDED,
