@@ -138,7 +138,7 @@ class ReachedFrom:
         for home, reached in self._found.items():
             for place in reached.places | reached.leading_on:
                 leads_on = int(place in reached.leading_on)
-                yield (place, REACHED, content_type, leads_on, None, home, None, *[None] * more)
+                yield (place, REACHED, content_type, leads_on, None, home, None, None, *[None] * more)
 
 
 class KnownReached:

@@ -79,7 +79,7 @@ class DroppedSweep:
     """What a sweep did about contents that are gone (S20)."""
 
     after: timedelta
-    """It swept those that had been gone for longer than this."""
+    """It swept those that had been gone for longer than this duration."""
     left: int
     """In the places of how many of them something stayed, because it failed, was spared, frozen or too young."""
 

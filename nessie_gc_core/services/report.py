@@ -134,9 +134,11 @@ class GcReport:
     may_be_lost: Tally = field(default_factory=Tally)
     """Spared files with the name of a reachable file that was found nowhere (S30); their bytes are not known."""
     may_be_lost_files: list[NamedFile] = field(default_factory=list)
+    """The first of them."""
     in_quarantine: Tally = field(default_factory=Tally)
     """Files that live states need and that are in quarantine; their bytes are not counted (S29)."""
     in_quarantine_files: list[NamedFile] = field(default_factory=list)
+    """The first of them."""
     failed_files: list[NamedFile] = field(default_factory=list)
     spared_files: list[NamedFile] = field(default_factory=list)
     tolerated_missing: int = 0

@@ -28,8 +28,8 @@ Versions = dict[object, ContentVersion]
 def kept(request: pytest.FixtureRequest, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> Iterator[LakeServices]:
     """Services of a lake with three tables, whose live sets the driver reads, or workers in parts."""
     by_driver = request.param == "driver"
+    monkeypatch.setattr("nessie_gc_memory.store.utc_now", lambda: lake.time)
     store = (CountingStore if by_driver else StoreInParts).from_options({"store": lake.name})
-    store.clock = lambda: lake.time
     for name in ("a", "b", "c"):
         table(lake, name, content_id=name)
     lake.advance(3 * DAY)

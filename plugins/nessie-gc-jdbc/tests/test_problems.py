@@ -35,6 +35,19 @@ def test_a_locked_file_is_said_to_be_locked(sqlite_url, tmp_path):
         assert 1 == store.add_content_versions(found, [version(1)])
 
 
+def test_a_status_that_a_later_version_wrote_is_said_with_its_live_set(sqlite_url, tmp_path):
+    with JdbcLiveSetStore.from_options({"url": sqlite_url}) as store:
+        found = start(store, "r")
+        with closing(sqlite3.connect(tmp_path / "new folder/live-sets.db", isolation_level=None)) as other:
+            other.execute("UPDATE nessie_gc_live_sets SET status = 'POSTPONED'")
+        for read in (lambda: store.get(found), lambda: list(store.live_sets())):
+            with pytest.raises(
+                StoreError, match=rf"{found} in the database cannot be understood .*'POSTPONED'"
+            ) as caught:
+                read()
+            assert 1 == len(str(caught.value).splitlines())
+
+
 def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path):
     (tmp_path / "x.db").write_text("this is a text and no database, and it is long enough to be sure" * 20)
     assert "is damaged, or not a database of Nessie GC" in the_error(f"jdbc:sqlite:{tmp_path}/x.db")

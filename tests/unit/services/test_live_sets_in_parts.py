@@ -43,8 +43,8 @@ def services(
     request: pytest.FixtureRequest, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[LakeServices]:
     by_driver = request.param == "driver"
+    monkeypatch.setattr("nessie_gc_memory.store.utc_now", lambda: lake.time)
     store = (CountingStore if by_driver else StoreInParts).from_options({"store": lake.name})
-    store.clock = lambda: lake.time
     with in_memory(lake, LocalEngine(workers=2) if by_driver else Distributed(workers=2)) as services:
         if not by_driver:
             read_in_parts(monkeypatch)
