@@ -16,7 +16,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Protocol
 
 from nessie_gc_core.algorithms.commit_graph import CommitGraph
@@ -25,6 +25,7 @@ from nessie_gc_core.connectors import RepositoryConnector, SupportsCapacity, Vis
 from nessie_gc_core.errors import RepositoryError
 from nessie_gc_core.model.policies import Reach
 from nessie_gc_core.model.repository import ContentVersion, LogEntry, OperationKind, Reference
+from nessie_gc_core.model.times import in_zone
 
 MAX_PARKED_STREAMS = 256
 """How many log streams wait at a cut-off; the oldest is closed, and fetched again if a later walk needs it."""
@@ -230,7 +231,7 @@ class CommitWalker:
             if not self._deduplicator.should_walk(key, left):
                 _close(stream.entries)
                 return set(), None
-            self._graph.add(key, parent, entry.commit_time.astimezone(UTC))
+            self._graph.add(key, parent, in_zone(entry.commit_time))
         self.counts.commits += 1
         stream.pending, stream.head_reach, stream.reach = None, _NOTHING, left.below()
         if parent is None:

@@ -15,6 +15,7 @@ from nessie_gc_core.cli.output import print_json, say, standard_output, with_nam
 from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.model.text import plural, shown
+from nessie_gc_core.model.times import in_zone
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
@@ -77,7 +78,7 @@ def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | Non
 
 def shown_time(time: datetime | None, zone: tzinfo | None) -> str:
     """A time as people read it: whole seconds in their zone."""
-    return "" if time is None else time.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+    return "" if time is None else in_zone(time, zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def shown_duration(time: timedelta | None) -> str:

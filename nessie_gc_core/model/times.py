@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 """Stands for a time that no calendar has: what it dates is younger than anything."""
@@ -30,6 +30,17 @@ def from_millis(milliseconds: int) -> datetime:
         return min(_EPOCH + timedelta(milliseconds=milliseconds), LATEST)
     except OverflowError:
         return LATEST
+
+
+def in_zone(time: datetime, zone: tzinfo | None = UTC) -> datetime:
+    """The same instant in a time zone (``None``: the machine's); in the first and last hours of the calendar, nearly.
+
+    Some writers give commits the first instant of the year 1, which is in no calendar of a zone to the west.
+    """
+    try:
+        return time.astimezone(zone)
+    except (OverflowError, ValueError):
+        return time.replace(tzinfo=zone)
 
 
 def never_ahead(clock: Clock) -> Clock:

@@ -105,6 +105,7 @@ def test_s28_a_recorded_deletion_at_such_a_host_is_not_sent(
     services.sweep(live_set, SweepParameters(defer_deletes=True), progress=record)
     report = services.delete_deferred(live_set)
     assert [] == arrived
-    (failed,) = report.failed_files
-    assert "evil.example" in str(failed.reason)
+    (spared,) = report.spared_files
+    assert "evil.example" in str(spared.reason)
+    assert (0, {"abfs://c/wh/db/e/"}) == (report.failed.files, report.unknown.keys())
     assert SECRET not in json.dumps(report.to_dict())

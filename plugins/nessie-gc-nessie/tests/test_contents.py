@@ -103,6 +103,7 @@ def test_a_commit_with_an_unreadable_time_is_an_error(time: str) -> None:
         ("2026-01-02T03:04:05.123Z", datetime(2026, 1, 2, 3, 4, 5, 123000, tzinfo=UTC)),
         ("2026-01-02T03:04:05.123456789Z", datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC)),
         ("2026-01-02T03:04:05+02:00", datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)),
+        ("0001-01-01T00:00:00+02:00", datetime(1, 1, 1, tzinfo=UTC)),
     ],
 )
 def test_commit_times_are_utc_with_microseconds(text: str, expected: datetime) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
 from nessie_gc_core.model.table_metadata import TableMetadata
-from nessie_gc_core.model.times import LATEST, from_millis
+from nessie_gc_core.model.times import LATEST, from_millis, in_zone
 from nessie_gc_core.services.autotag.states import states_in
 
 NOW_MS = 1_795_833_721_519
@@ -37,3 +37,11 @@ def test_s33_states_of_a_table_that_counts_in_microseconds_are_never_past(has_lo
         fields, metadata_location="m", reference="db.t", commit_id="c", content_key="db.t", content_id="id"
     )
     assert [("1", LATEST)] == [(state.target, state.time) for state in states_in(table, "main")]
+
+
+@pytest.mark.parametrize(("year", "hours"), [(1, 5), (9999, -5)])
+def test_the_first_and_last_hours_of_the_calendar_are_in_every_zone(year: int, hours: int) -> None:
+    first_or_last = datetime.min if year == 1 else datetime.max
+    assert first_or_last.replace(tzinfo=UTC) == in_zone(first_or_last.replace(tzinfo=timezone(timedelta(hours=hours))))
+    noon = datetime(2026, 11, 28, 12, tzinfo=timezone(timedelta(hours=hours)))
+    assert (noon, timedelta(0)) == (in_zone(noon), in_zone(noon).utcoffset())

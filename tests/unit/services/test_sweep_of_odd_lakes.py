@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +152,15 @@ def test_a_sweep_that_lost_its_lease_leaves_the_live_set_to_the_one_who_has_it(
     with pytest.raises(SafetyError, match="lease"):
         services.sweep(live_set, SweepParameters(files_per_step=1), progress=stand_still)
     assert LiveSetStatus.EXPIRY_IN_PROGRESS == services.store.get(live_set).status
+
+
+def test_a_commit_of_the_year_1_is_older_than_every_cutoff(services: LakeServices, lake: MemoryLake) -> None:
+    empty = lake.table("db.t", location="memory://wh/db/t")
+    lake.objects.delete(empty.metadata_location)
+    state = empty.append("a.parquet")
+    lake.commit("main", put(state.version), time=datetime.min.replace(tzinfo=timezone(timedelta(hours=5))))
+    lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(timedelta(days=3))
+    report = services.collect("P1D")
+    assert (1, 1) == (report.content_versions, report.deleted.files)
+    assert state.needed == lake.paths()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.times import in_zone
 from nessie_gc_core.services.assets.page import words
 from nessie_gc_core.services.assets.page.figures import MOST_GROUPS, AssetFigures
 from nessie_gc_core.services.assets.page.plots import svg_plots
@@ -44,7 +45,7 @@ def render_page(figures: AssetFigures) -> str:
 
 
 def _time(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return in_zone(at).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _setting(value: object) -> str:

@@ -19,6 +19,7 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.model.times import in_zone
 
 NO_COMMIT = hashlib.sha256(b"empty").hexdigest()
 """What stands where there is no commit (the head of an empty branch, the parent of the first commit), unless the server
@@ -158,7 +159,7 @@ def _time(text: str, commit_id: str) -> datetime:
         time = datetime.fromisoformat(text)
     except ValueError as error:
         raise RepositoryError(f"commit {commit_id} has the unreadable time {text!r}") from error
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else in_zone(time)
 
 
 def _foreign_metadata(content: Mapping[str, Any]) -> str | None:
