@@ -107,5 +107,5 @@ def test_s28_a_recorded_deletion_at_such_a_host_is_not_sent(
     assert [] == arrived
     (spared,) = report.spared_files
     assert "evil.example" in str(spared.reason)
-    assert (0, {"abfs://c/wh/db/e/"}) == (report.failed.files, report.unknown.keys())
+    assert (0, {"abfs://c/wh/db/e/"}) == (len(report.failed_files), report.unknown.keys())
     assert SECRET not in json.dumps(report.to_dict())

@@ -162,5 +162,5 @@ def test_a_commit_of_the_year_1_is_older_than_every_cutoff(services: LakeService
     lake.put("memory://wh/db/t/data/nobody.parquet")
     lake.advance(timedelta(days=3))
     report = services.collect("P1D")
-    assert (1, 1) == (report.content_versions, report.deleted.files)
+    assert (1, 1) == (report.content_versions, report.outcomes[Outcome.DELETED].files)
     assert state.needed == lake.paths()
