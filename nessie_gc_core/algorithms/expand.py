@@ -147,7 +147,7 @@ class Expansion:
 
     def outside(self) -> Dataset:
         """The rows (:data:`EXPANDED_FILES`) of files that are in no unit as they are written, problems included."""
-        return self.files.where("kind", [SPELLING], negate=True).matching("unit IS NULL")
+        return self.files.where("kind", [SPELLING, REACHED], negate=True).matching("unit IS NULL")
 
     def expanded(self) -> Dataset:
         """What was read completely, by path, kind and content type (:data:`EXPANDED_FILES`)."""

@@ -74,7 +74,7 @@ def _rows(index: UnitIndex, file: Row) -> list[Row]:
     try:
         places = index.places(str(path))
     except UnknownLocationError as error:
-        return [(path, PROBLEM, content_type, None, None, None, str(error), None)]
+        return [(path, PROBLEM, content_type, None, None, kind, str(error), None)]
     unit, key = places.written or (None, None)
     rows: list[Row] = [(path, kind, content_type, length, unit, key, None, announced)]
     rows.extend((path, SPELLING, content_type, None, *other, None, None) for other in places.others)

@@ -154,7 +154,7 @@ class SweepPlan:
 
     def why(self, root: str) -> str:
         """Why a unit was removed."""
-        return self.unknown.get(root) or self.unread[root]
+        return self.unknown.get(root) or self.unread.get(root) or self.left_out[root]
 
     @property
     def roots(self) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ import functools
 import itertools
 import logging
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -55,7 +55,9 @@ class Problems:
     set_aside: set[str] = field(default_factory=set)
     """Ids of contents that are unknown as well, and that a person set aside: nothing is frozen for them."""
     bad: set[str] = field(default_factory=set)
-    """Raw paths of the files that cannot be read, and of those that name them."""
+    """Raw paths of the files that cannot be read or are in no known place, and of those that name them."""
+    unread: set[str] = field(default_factory=set)
+    """The same without files in no known place that name no others: what is needed is known by their names (S30)."""
     tolerated: int = 0
     """Missing metadata files of older versions that an earlier run deleted."""
     in_quarantine: dict[str, str] = field(default_factory=dict)
@@ -120,6 +122,7 @@ class UnknownFinder:
             problems.reasons[path] = in_quarantine(root)
         if deep and not problems.too_many:
             self._blame({row["path"] for row in deep}, version_files, expansion, problems)
+            self._tell_unread(deep, expansion, problems)
         return problems
 
     def freeze(
@@ -151,8 +154,9 @@ class UnknownFinder:
             return None
         for path in sorted(problems.reasons.keys() - problems.in_quarantine.keys())[:MAX_NAMED]:
             plan.unreadable[path] = problems.reasons[path]
-        plan.restorable.add(problems.in_quarantine)
-        plan.freeze(problems.in_quarantine.values(), problems.example())
+        if problems.in_quarantine:
+            plan.restorable.add(problems.in_quarantine)
+            plan.freeze(problems.in_quarantine.values(), problems.example())
         if strict or problems.too_many:
             if problems:
                 plan.freeze_all(problems.example())
@@ -164,7 +168,7 @@ class UnknownFinder:
             plan.freeze([prefix], problems.example(below) if problems.reasons else _UNLISTED)
         if problems.in_quarantine:
             plan.restorable.prefixes |= touched.prefixes
-        read = touched.read | self._read_now(ids - touched.read, version_files, problems.bad)
+        read = touched.read | self._read_now(ids - touched.read, version_files, problems.unread)
         placed = touched.placed.union(unlisted)  # where these are, or that nobody knows, their repository says
         never = (ids - (read & placed)) | touched.silent
         if not never:
@@ -200,12 +204,16 @@ class UnknownFinder:
         problems = rows.where("kind", [PROBLEM]).distinct(["path"]).head(MAX_PROBLEMS + 1).column("path").to_pylist()
         broken_off = {path for raw in problems for path in (raw, self.rules.to_open(raw))}
         complete = mine.where("path", sorted(broken_off), negate=True) if broken_off else mine
-        parents = sorted({kind for reader in self.readers for kind in reader.expandable_kinds})
+        parents = self._expandable
         if not parents:
             return _ids(complete)
         of_files = mine.where("kind", parents)
         whole = of_files.where("path", sorted(bad), negate=True) if bad else of_files
         return _ids(whole) | (_ids(complete) - _ids(of_files))  # the others have no files at all
+
+    @property
+    def _expandable(self) -> list[str]:
+        return sorted({kind for reader in self.readers for kind in reader.expandable_kinds})
 
     def _touched(
         self, content_ids: Collection[str], version_files: Dataset, index: UnitIndex, unlisted: Collection[str]
@@ -269,11 +277,10 @@ class UnknownFinder:
         If all of them are set aside, the files do not count.
         """
         deep = set(bad)
-        for parents in climb(expansion.files, self.readers, self.choice, bad, most=MAX_PROBLEMS):
-            bad |= parents
-            if len(bad) > MAX_PROBLEMS:
-                problems.reasons.update(dict.fromkeys(bad, "names a file that cannot be read"))
-                return
+        bad = self._with_parents(bad, expansion)
+        if len(bad) > MAX_PROBLEMS:
+            problems.reasons.update(dict.fromkeys(bad, "names a file that cannot be read"))
+            return
         problems.bad |= bad
         contents = version_files.where("path", sorted(bad)).distinct(["content_id"]).head(MAX_PROBLEMS + 1)
         found = {str(value) for value in contents.column("content_id").to_pylist()}
@@ -282,6 +289,21 @@ class UnknownFinder:
         if found and found <= self.set_aside:
             for path in deep:
                 del problems.reasons[path]
+
+    def _tell_unread(self, deep: Sequence[Mapping[str, Any]], expansion: Expansion, problems: Problems) -> None:
+        """Adds those of the bad files without which a content is not read; takes rows of kind PROBLEM."""
+        parents = self._expandable
+        unread = {row["path"] for row in deep if row["key"] is None or row["key"] in parents}
+        problems.unread |= problems.bad if len(unread) == len(deep) else self._with_parents(unread, expansion)
+
+    def _with_parents(self, paths: Collection[str], expansion: Expansion) -> set[str]:
+        """Some files and all that lead to them; more than :data:`MAX_PROBLEMS` where it is too many to know."""
+        found = set(paths)
+        for parents in climb(expansion.files, self.readers, self.choice, found, most=MAX_PROBLEMS) if found else ():
+            found |= parents
+            if len(found) > MAX_PROBLEMS:
+                break
+        return found
 
 
 def _ids(version_files: Dataset) -> set[str]:

@@ -75,7 +75,7 @@ EXPANDED_FILES = pa.schema(
 """All reachable files: raw path, kind, reader's content type, and their key where they lie inside a sweep unit.
 
 A path that may mean more than one place has one more row, of kind :data:`SPELLING`, for each of them. Rows of kind
-:data:`PROBLEM` as above.
+:data:`PROBLEM` as above; ``key`` is then the file's own kind where nothing but its place is unknown.
 """
 
 PROBLEM = "PROBLEM"

@@ -30,18 +30,20 @@ from nessie_gc_core.services.by_table import by_table
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.deletion import Deletion, OutcomeRecords
 from nessie_gc_core.services.file_deletions import forget_deletions, stored_deletions
-from nessie_gc_core.services.left_out import leave_out, names_in, names_of, seen_homes
+from nessie_gc_core.services.left_out import leave_out, names_in, seen_homes
 from nessie_gc_core.services.marked import freeze_marked, freeze_marked_by_now
 from nessie_gc_core.services.other_repositories import OtherRepositories
 from nessie_gc_core.services.outcome_counts import Counts
 from nessie_gc_core.services.outcome_file import OutcomeFile
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
+from nessie_gc_core.services.places import located_homes
 from nessie_gc_core.services.preconditions import check_executors, check_sweeper, check_swept
 from nessie_gc_core.services.quarantine.holding import named
 from nessie_gc_core.services.quarantine.places import leave_quarantines_alone
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import Scope, scope_over
+from nessie_gc_core.services.set_aside import names_if_wanted
 from nessie_gc_core.services.steps import Step
 from nessie_gc_core.services.stored_versions import stored_versions
 from nessie_gc_core.services.tally import TableTally, Tally
@@ -113,12 +115,12 @@ class _DeferredDeletion:
         freeze_marked_by_now(plan, run.choice)
         leave_quarantines_alone(plan, run)
         others = OtherRepositories(run, plan.rules)
-        others.refuse_gone(plan, (location for _, location in self._homes()))
+        others.refuse_gone(plan, (location for _, location in located_homes(run)))
         others.tell_shared(plan, run)
+        names = names_if_wanted(run, versions)
         if not run.parameters.tables.takes_all:
-            names = names_of(run, names_in(versions))
             leave_out(plan, run, names, seen_homes(run, names))
-        scope = replace(scope_over(plan, types, run), index=index)
+        scope = replace(scope_over(plan, types, run, names), index=index)
         unusable = self._freeze_unusable(plan)
         warn_of_versions(plan.units, run, run.parameters)
         verdicts = self._verdicts(scope)
@@ -133,16 +135,7 @@ class _DeferredDeletion:
         """A row for each location with recorded files; takes the live versions (:data:`CONTENT_VERSIONS`)."""
         run = self._run
         listed = {root: (tally.files, tally.bytes) for root, tally in self._recorded.items()}
-        return by_table(plan, run.report, names_in(versions), self._homes(), listed=listed)
-
-    def _homes(self) -> Iterator[tuple[str, str]]:
-        """Contents and their raw base locations, as the sweep located them."""
-        run = self._run
-        return (
-            (member.qualified(content_id), location)
-            for member in run.members
-            for content_id, location in run.store.base_locations(member.live_set.id)
-        )
+        return by_table(plan, run.report, names_in(versions), located_homes(run), listed=listed)
 
     def _plan(self) -> SweepPlan:
         """The locations of the deletions; the configuration may allow others than it did (S13)."""

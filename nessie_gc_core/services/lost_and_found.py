@@ -74,12 +74,12 @@ def find_missing(
 
 def _freeze_where_nothing_was_found(missing: dict[str, int], expansion: Expansion, plan: SweepPlan) -> None:
     """Freezes units of which all files are missing: there are most likely two names for one place."""
-    needed = dict[str, int]()
-    if missing:
-        written = expansion.written().where("unit", sorted(plan.roots))
-        needed = count_by_unit(written.distinct(list(FILE_KEYS.names)))
-    for unit, files in missing.items():
-        if files == needed[unit]:
+    left = missing.keys() & set(plan.roots)
+    if not left:
+        return
+    written = expansion.written().where("unit", sorted(left))
+    for unit, needed in count_by_unit(written.distinct(list(FILE_KEYS.names))).items():
+        if missing[unit] == needed:
             plan.freeze([unit], "the listing shows none of the expected files")
 
 

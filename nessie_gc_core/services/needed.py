@@ -38,7 +38,7 @@ from nessie_gc_core.services.quarantine.places import leave_quarantines_alone
 from nessie_gc_core.services.reached import places_of, remember_reached
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder
-from nessie_gc_core.services.set_aside import leave_set_aside, names_if_wanted, set_aside
+from nessie_gc_core.services.set_aside import leave_set_aside, names_if_wanted, said_homes, set_aside
 from nessie_gc_core.services.shared_places import freeze_for_unread, refuse_places_of_others, refuse_unused
 from nessie_gc_core.services.stored_versions import stored_versions
 from nessie_gc_core.services.unread_repositories import freeze_unread_repositories
@@ -118,7 +118,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     freeze_translated(plan, version_files)
     freeze_unread_repositories(plan, run, homes, shared)
     _keep_to_chosen(plan, run, (homes, shared), gone)
-    leave_set_aside(plan, run, dead, names, versions, placed(homes, shared))
+    leave_set_aside(plan, run, dead, names, itertools.chain(placed(homes, shared), said_homes(versions, dead)))
     leave_out(plan, run, names, placed(homes, shared), gone)
     refuse_places_of_others(plan, run, dropped)
     leave_quarantines_alone(plan, run)
@@ -191,7 +191,13 @@ def find_needed(
     run.report.files_expanded += run.report.content_versions + expansion.files_read
     run.report.files_cached += cache.files_known if cache is not None else 0
     scope = Scope(
-        plan=plan, index=index, readers=readers, finder=finder, known=expansion.expanded(), forgotten=forgotten
+        plan=plan,
+        index=index,
+        readers=readers,
+        finder=finder,
+        known=expansion.expanded(),
+        forgotten=forgotten,
+        names=located.names,
     )
     return Needed(scope=scope, expansion=expansion)
 

@@ -76,6 +76,13 @@ class Homes:
         return str(found[0]["path"]) if found else None
 
 
+def located_homes(run: SweepRun) -> Iterator[tuple[str, str]]:
+    """The contents of the run's live sets and their raw base locations, as a sweep located them."""
+    for member in run.members:
+        for content_id, location in run.store.base_locations(member.live_set.id):
+            yield member.qualified(content_id), location
+
+
 def said_places(version: ContentVersion) -> Iterator[str]:
     """Raw places that a content version itself names: the folder of its metadata, and its location."""
     if version.metadata_location is not None:

@@ -112,7 +112,7 @@ class Recheck:
         plan, index = scope.plan, scope.index
         index.look_again()
         before = set(plan.roots)
-        dead = set_aside_of_moved(run, scope.finder.set_aside, versions)
+        dead = set_aside_of_moved(plan, run, scope.finder.set_aside, scope.names, versions)
         unread = UnreadContents(set_aside=dead)
         newly = expand_moved(
             run.engine, versions, index, run.choice, readers=scope.readers, known=scope.known, on_unread=unread.add

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nessie_gc_core.algorithms.in_quarantine import HeldPlaces
@@ -55,6 +55,8 @@ class Scope:
     known: Dataset
     """:data:`EXPANDED_FILES` that were expanded before, to their end; a re-check does not read them again."""
     forgotten: Forgotten = field(default_factory=Forgotten)
+    names: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The names of live contents, if they are wanted."""
 
     def report_to(self, run: SweepRun) -> None:
         """Says in the report which units there are, and what is left alone."""
@@ -80,11 +82,18 @@ def readers_of(types: Iterable[str], run: SweepRun) -> list[type[ContentToFiles]
     return readers
 
 
-def scope_over(plan: SweepPlan, types: Iterable[str], run: SweepRun) -> Scope:
-    """The units of a plan before anything in them is listed or expanded, and the readers of some content types."""
+def scope_over(plan: SweepPlan, types: Iterable[str], run: SweepRun, names: Mapping[str, frozenset[str]]) -> Scope:
+    """The units of a plan before anything in them is listed or expanded, and the readers of some content types.
+
+    Args:
+        plan: the units.
+        types: the content types.
+        run: the run.
+        names: the names of live contents, if they are wanted.
+    """
     readers = readers_of(types, run)
     finder, known = unknown_finder(run, plan, readers), run.engine.empty(EXPANDED_FILES)
-    return Scope(plan=plan, index=UnitIndex.of(plan), readers=readers, finder=finder, known=known)
+    return Scope(plan=plan, index=UnitIndex.of(plan), readers=readers, finder=finder, known=known, names=names)
 
 
 def qualified(versions: Iterable[ContentVersion], number: int) -> Iterator[ContentVersion]:

@@ -6,7 +6,8 @@ the person says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -18,7 +19,7 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_patterns import any_matches
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.left_out import Names, names_in, names_of, seen_homes
-from nessie_gc_core.services.places import WithFolders
+from nessie_gc_core.services.places import WithFolders, said_places
 from nessie_gc_core.services.run import SweepRun
 
 _WHERE = pa.schema(
@@ -60,12 +61,7 @@ def set_aside(run: SweepRun, names: Names) -> frozenset[str]:
 
 
 def leave_set_aside(
-    plan: SweepPlan,
-    run: SweepRun,
-    ids: frozenset[str],
-    names: Names,
-    versions: Dataset,
-    homes: Iterable[tuple[str, str]],
+    plan: SweepPlan, run: SweepRun, ids: frozenset[str], names: Names, homes: Iterable[tuple[str, str]]
 ) -> None:
     """Removes every unit in which a content is that was set aside, and says which these are.
 
@@ -73,16 +69,14 @@ def leave_set_aside(
         plan: what would be swept.
         run: the run.
         ids: the contents.
-        names: the names of all live contents.
-        versions: the live versions (:data:`CONTENT_VERSIONS`).
-        homes: ids of contents and raw locations, shared places among them.
+        names: their names, among others.
+        homes: ids of contents and raw locations; those that the register has are added.
     """
     if not ids:
         return
     mine = {content_id: names[content_id] for content_id in ids}
     places: dict[str, set[str]] = {min(found): set() for found in mine.values()}
-    raw = (pair for pairs in (homes, _said(versions, ids), seen_homes(run, mine)) for pair in pairs)
-    for content_id, location in raw:
+    for content_id, location in itertools.chain(homes, seen_homes(run, mine)):
         place = plan.rules.place_prefix_or_none(location) if content_id in ids else None
         if place is not None:
             places[min(mine[content_id])].add(place)
@@ -98,32 +92,33 @@ def _where(places: set[str]) -> str:
     return f"its files stay in {min(places)}{others}"
 
 
-def set_aside_of_moved(run: SweepRun, before: frozenset[str], moved: Iterable[ContentVersion]) -> frozenset[str]:
-    """The same ids once references have moved: a content that has another name by now is live under that.
+def set_aside_of_moved(
+    plan: SweepPlan, run: SweepRun, before: frozenset[str], names: Names, moved: Collection[ContentVersion]
+) -> frozenset[str]:
+    """The ids once references have moved: a content that has another name by now is live under that.
 
     Args:
+        plan: what would be swept; the places of those that are set aside only now are taken out.
         run: the run.
         before: those that were set aside.
+        names: the names of contents before.
         moved: the versions that the references reach now.
     """
     patterns = run.parameters.contents_set_aside
     if not patterns:
         return before
-    named: dict[str, set[str]] = {}
+    named: dict[str, frozenset[str]] = {}
     for version in moved:
-        named.setdefault(version.content_id, set()).add(version.content_key)
-    for member in run.members:
-        own = {content_id: own for content_id in named if (own := member.own(content_id)) is not None}
-        if own:
-            known = run.store.content_versions(member.live_set.id, content_ids=sorted(own.values()))
-            for version in known:
-                named[member.qualified(version.content_id)].add(version.content_key)
-    dead = {each for each, names in named.items() if all(any_matches(patterns, name) for name in names)}
+        known = named.get(version.content_id) or names.get(version.content_id, frozenset())
+        named[version.content_id] = known | {version.content_key}
+    dead = frozenset(each for each, found in named.items() if all(any_matches(patterns, name) for name in found))
+    said = ((version.content_id, place) for version in moved for place in said_places(version))
+    leave_set_aside(plan, run, dead - before, named, said)
     return (before - named.keys()) | dead
 
 
-def _said(versions: Dataset, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Where the versions of contents say that these are; raw."""
+def said_homes(versions: Dataset, ids: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Contents with the raw places that their versions (:data:`CONTENT_VERSIONS`) themselves name."""
     found = versions.where("content_id", sorted(ids)).flat_map(WithFolders()).select(_WHERE)
     for row in found.distinct(list(_WHERE.names)).summary().to_pylist():
         if row["folder"] is not None:

@@ -19,7 +19,7 @@ from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import Row, to_batches, to_texts
 from nessie_gc_core.model.quarantine import HeldFile, bucket_of_tags
-from nessie_gc_core.model.relations import FILE_KEYS, PROBLEM, REACHABLE_FILES
+from nessie_gc_core.model.relations import FILE_KEYS, PROBLEM, REACHABLE_FILES, REACHED
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.verdicts import DeleteMode
 from nessie_gc_core.services.quarantine.rows import RECORDS, record_row, with_more_time
@@ -112,7 +112,8 @@ class NeededAgain:
         if unlisted is not None:
             maybe = maybe.union(held.semi_join(unlisted, _KEYS))
         if outside is not None:
-            paths = outside.files.where("kind", [PROBLEM], negate=True).matching("unit IS NULL").select(_PATHS)
+            files = outside.files.where("kind", [PROBLEM, REACHED], negate=True)
+            paths = files.matching("unit IS NULL").select(_PATHS)
             maybe = maybe.union(held.semi_join(paths.flat_map(AtPlaces(self._taken_from, every=True)), _KEYS))
         self._keep_longer(maybe.distinct(_RECORD_KEYS).checkpoint())
 

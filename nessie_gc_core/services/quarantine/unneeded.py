@@ -27,15 +27,19 @@ from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.lease import Lease
+from nessie_gc_core.services.left_out import Names
 from nessie_gc_core.services.marked import freeze_marked_by_now
 from nessie_gc_core.services.members import members, together
+from nessie_gc_core.services.other_repositories import OtherRepositories
 from nessie_gc_core.services.parameters import DeferredDeletionParameters
+from nessie_gc_core.services.places import located_homes
 from nessie_gc_core.services.preconditions import check_age
 from nessie_gc_core.services.quarantine.report import ReleaseReport
 from nessie_gc_core.services.quarantine.tagged import place_of, seen_at, vouches
 from nessie_gc_core.services.recheck import BECAME_LIVE, NewlyNeeded, Recheck
 from nessie_gc_core.services.run import Run, SweepRun
 from nessie_gc_core.services.scope import scope_over
+from nessie_gc_core.services.set_aside import names_if_wanted
 from nessie_gc_core.services.stored_versions import stored_versions
 from nessie_gc_core.services.unread_repositories import freeze_unread_repositories
 
@@ -52,7 +56,7 @@ class Unneeded:
     run: Run
     limits: DeferredDeletionParameters
     """Those of a deletion; which live set is meant, each file says."""
-    _types: dict[UUID, Collection[str]] = field(default_factory=dict)
+    _known: dict[UUID, tuple[frozenset[str], Names]] = field(default_factory=dict)
     """By live set, the content types that it has."""
     _swept: dict[UUID, bool] = field(default_factory=dict)
     """By live set, whether it was swept."""
@@ -147,17 +151,21 @@ class Unneeded:
         # A file without a tag is no longer where the configuration may forbid to delete anything.
         allowed = run.parameters.allowed(rules) if tagged else AllowedLocations(min_depth=0)
         plan = plan_units({file.location for file in files}, rules, allowed)
-        refused = dict(plan.refused)
-        if first.id not in self._types:
-            self._types[first.id] = stored_versions(run, run.numbers)[1]
+        why = {location: f"its location {reason}" for location, reason in plan.refused.items()}
+        if first.id not in self._known:
+            versions, types = stored_versions(run, run.numbers)
+            self._known[first.id] = types, names_if_wanted(run, versions)
+        types, names = self._known[first.id]
         freeze_unread_repositories(plan, run)
-        scope = scope_over(plan, self._types[first.id], run)
+        OtherRepositories(run, rules).refuse_gone(plan, (location for _, location in located_homes(run)))
+        why = {**plan.refused, **why}
+        scope = scope_over(plan, types, run, names)
         freeze_marked_by_now(plan, run.choice)
         recheck = Recheck(run, scope, {})
         newly = recheck.run_if_due()
         places = {_name(file): place_of(file, scope.index) for file in files}
         left, left_alone = frozenset(plan.roots), {**plan.unread, **plan.unknown, **recheck.spared_units}
-        reasons = {_name(file): f"its location {refused[file.location]}" for file in files if file.location in refused}
+        reasons = {_name(file): why[file.location] for file in files if file.location in why}
         for name, place in places.items():
             if place is None or place[0] not in left:
                 reason = _LEFT_ALONE if place is None else left_alone.get(place[0], _LEFT_ALONE)

@@ -18,6 +18,7 @@ from nessie_gc_core.model.repository import (
     Reference,
     ReferenceKind,
 )
+from nessie_gc_core.model.times import in_zone
 
 _STATE_INTERVAL = 64
 """Every so many commits the visible contents are remembered, so that asking for them stays cheap."""
@@ -184,8 +185,8 @@ class MemoryHistory:
             commit = Commit(
                 commit_id=commit_id,
                 parent_id=reference.commit_id,
-                commit_time=time,
-                operations=tuple(_at_commit(operation, commit_id, time) for operation in operations),
+                commit_time=in_zone(time),
+                operations=tuple(_at_commit(operation, commit_id, in_zone(time)) for operation in operations),
                 merged_id=merged_id,
                 hides_operations=hides_operations,
             )

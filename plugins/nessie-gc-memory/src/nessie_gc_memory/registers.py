@@ -22,6 +22,7 @@ from nessie_gc_core.model.live_sets import (
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.tags import TagRecord
+from nessie_gc_core.model.times import in_zone
 
 
 @dataclass(slots=True)
@@ -263,4 +264,4 @@ def utc_now() -> datetime:
 
 def utc(time: datetime) -> datetime:
     """The same instant in UTC."""
-    return time.astimezone(UTC)
+    return in_zone(time)
