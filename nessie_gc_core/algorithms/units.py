@@ -102,12 +102,14 @@ class SweepPlan:
         """Removes every unit that others may write to: contents that are not known may have files there."""
         self.freeze(self.shared, f"others may have files there: {reason}", unread=unread)
 
-    def refuse(self, prefix: str, reason: str) -> None:
-        """Removes every unit that overlaps a canonical prefix, which is not an error."""
+    def refuse(self, prefix: str, reason: str) -> list[str]:
+        """Removes every unit that overlaps a canonical prefix, which is not an error; returns their roots."""
         start, end = self._overlapping(prefix)
-        for unit in self.units[start:end]:
+        removed = self.units[start:end]
+        for unit in removed:
             self.refused.update(dict.fromkeys(unit.locations, reason))
         del self.units[start:end]
+        return [unit.root for unit in removed]
 
     def leave_out(self, left: Mapping[str, str], meant: Iterable[str]) -> None:
         """Removes every unit that overlaps a left-out place, and those that overlap no selected one.

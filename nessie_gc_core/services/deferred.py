@@ -115,7 +115,7 @@ class _DeferredDeletion:
         freeze_marked_by_now(plan, run.choice)
         leave_quarantines_alone(plan, run)
         others = OtherRepositories(run, plan.rules)
-        others.refuse_gone(plan, (location for _, location in located_homes(run)))
+        gone = others.refuse_gone(plan, (location for _, location in located_homes(run)))
         others.tell_shared(plan, run)
         names = names_if_wanted(run, versions)
         if not run.parameters.tables.takes_all:
@@ -124,7 +124,7 @@ class _DeferredDeletion:
         unusable = self._freeze_unusable(plan)
         warn_of_versions(plan.units, run, run.parameters)
         verdicts = self._verdicts(scope)
-        spared = {**plan.left_out, **plan.unknown, **plan.unread, **unusable}
+        spared = {**plan.left_out, **plan.unknown, **plan.unread, **gone, **unusable}
         scope.report_to(run)
         deletion = Deletion(run, scope, spared_units=spared, tables=lambda: named(self._by_table(plan, versions)))
         deletion.run(verdicts, DeferredRecords(run), stored_by_unit={})

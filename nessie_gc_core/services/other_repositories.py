@@ -60,8 +60,11 @@ class OtherRepositories:
         }
         return [each for each in dropped if each not in kept], refused
 
-    def refuse_gone(self, plan: SweepPlan, homes: Iterable[str]) -> None:
+    def refuse_gone(self, plan: SweepPlan, homes: Iterable[str]) -> dict[str, str]:
         """Removes the units in which nothing of the run is live, and another repository has or had something.
+
+        Returns:
+            Their roots, each with the reason.
 
         Args:
             plan: what would be swept.
@@ -71,8 +74,11 @@ class OtherRepositories:
         for place in map(self._place, homes if gone.left else ()):
             if place is not None:
                 gone.take_out(place)
+        removed = dict[str, str]()
         for place, name in self.having(gone.left).items():
-            plan.refuse(place, f"a dropped table was here, but {name} has or had files here: what it needs is unknown")
+            why = f"a dropped table was here, but {name} has or had files here: what it needs is unknown"
+            removed.update(dict.fromkeys(plan.refuse(place, why), why))
+        return removed
 
     def having(self, places: Iterable[str]) -> dict[str, str]:
         """Those of some canonical places that overlap what another repository has or had, with its identity."""

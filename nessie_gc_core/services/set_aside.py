@@ -19,7 +19,7 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_patterns import any_matches
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.left_out import Names, names_in, names_of, seen_homes
-from nessie_gc_core.services.places import WithFolders, said_places
+from nessie_gc_core.services.places import WithFolders
 from nessie_gc_core.services.run import SweepRun
 
 _WHERE = pa.schema(
@@ -82,7 +82,8 @@ def leave_set_aside(
             places[min(mine[content_id])].add(place)
     for name, found in sorted(places.items()):
         plan.set_aside(dict.fromkeys(sorted(found), f"{name} is set aside"))
-        run.report.set_aside[name] = _where(found)
+        if found or name not in run.report.set_aside:
+            run.report.set_aside[name] = _where(found)
 
 
 def _where(places: set[str]) -> str:
@@ -98,7 +99,7 @@ def set_aside_of_moved(
     """The ids once references have moved: a content that has another name by now is live under that.
 
     Args:
-        plan: what would be swept; the places of those that are set aside only now are taken out.
+        plan: what would be swept; the places that the moved versions of those ids name are taken out.
         run: the run.
         before: those that were set aside.
         names: the names of contents before.
@@ -112,9 +113,17 @@ def set_aside_of_moved(
         known = named.get(version.content_id) or names.get(version.content_id, frozenset())
         named[version.content_id] = known | {version.content_key}
     dead = frozenset(each for each, found in named.items() if all(any_matches(patterns, name) for name in found))
-    said = ((version.content_id, place) for version in moved for place in said_places(version))
-    leave_set_aside(plan, run, dead - before, named, said)
+    leave_set_aside(plan, run, dead, named, _said_by(moved))
     return (before - named.keys()) | dead
+
+
+def _said_by(versions: Iterable[ContentVersion]) -> Iterator[tuple[str, str]]:
+    """The same of a few versions as :func:`said_homes` of many."""
+    for version in versions:
+        if version.metadata_location is not None:
+            yield version.content_id, home_of_metadata(version.metadata_location)
+        if version.location is not None:
+            yield version.content_id, version.location
 
 
 def said_homes(versions: Dataset, ids: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -198,7 +198,7 @@ class _Sweep:
         self._purpose = directions.purpose
         self._lists = FileLists.opened(run, parameters)
         self._due = 0
-        """How many files of a plan were still to be deleted."""
+        """How many files of a plan were to be deleted, those that earlier attempts deleted included."""
 
     def run(self) -> Swept:
         """All steps up to the guard; then deletion."""
@@ -231,6 +231,7 @@ class _Sweep:
             tables=lambda: named(tables_at(located, needed.scope, run.report, {})),
         )
         outcomes = deletion.run(verdicts, records, counts.files_by_unit)
+        self._due += records.done_before
         run.report.dropped = self._dropped(located, needed)
         swept = Swept(
             live_set=run.live_set,

@@ -39,6 +39,8 @@ class SweepRecords(OutcomeRecords):
         self._scope = scope
         self._attempt = 1
         self._announced: dict[str, tuple[int, int]] = {}
+        self.done_before = 0
+        """How many files earlier attempts deleted, which the report counts as well."""
 
     def begin(self, verdicts: Dataset, outcome_file: OutcomeFile) -> None:
         """Counts what an earlier attempt of the same sweep deleted, and names it.
@@ -69,7 +71,9 @@ class SweepRecords(OutcomeRecords):
         self._run.store.record_steps(self._run.live_set.id, closed)
         for step in (*closed, *(step for step in earlier if step.state is SweepStepState.DONE)):
             for outcome in (Outcome.DELETED, Outcome.QUARANTINED, Outcome.ALREADY_GONE):
-                report.add_outcome(step.unit, outcome, *step.outcomes.get(outcome.value, (0, 0)))
+                files, size = step.outcomes.get(outcome.value, (0, 0))
+                report.add_outcome(step.unit, outcome, files, size)
+                self.done_before += files
 
     def announce(self, step: Step, rows: Dataset, spared: Mapping[str, str], outcome_file: OutcomeFile) -> None:
         """Records each unit of the step, and names its files in the outcome file's plan."""

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 from collecting import LakeServices
+from in_quarantine import held, purge, restore
 from lakes_together import garbage, table
 from nessie_gc_memory import MemoryLake, MemoryLiveSetStore, MemoryRepository, TableState, delete, put
 
@@ -115,6 +116,31 @@ def test_s20_a_deferred_deletion_asks_again(
     report = services.delete_deferred(live_set)
     assert state.needed <= lake.paths()
     assert f"{PLACE}/" in report.refused
+
+
+def test_s20_a_purge_asks_again(
+    lake: MemoryLake, services: LakeServices, theirs: LakeServices, beside: MemoryLake
+) -> None:
+    state = table(lake, "t")
+    table(lake, "kept"), table(beside, "kept_too")
+    lake.advance(DAY)
+    services.collect("1"), theirs.collect("1")
+    lake.commit("main", delete("db.t"))
+    for _ in range(2):
+        lake.advance(20 * DAY)
+        services.collect("1", sweep=replace(A_WEEK, quarantine=["memory://wh/held/"]))
+    taken = {file.path for file in held(services)}
+    assert taken
+    assert not state.needed & lake.paths()
+    beside.commit("main", put(state.version))
+    theirs.collect("1")
+    lake.advance(40 * DAY)
+    services.collect("1")
+    report = purge(services)
+    assert taken == {file.path for file in held(services)}
+    assert any(theirs.repository.identity() in warning for warning in report.warnings)
+    restore(services)
+    assert state.needed <= lake.paths()
 
 
 class _Asked(MemoryLiveSetStore):

@@ -356,6 +356,8 @@ def test_s21_what_of_a_plan_was_not_done_is_applied_again(
         found.status,
         found.error_message,
     )
+    apply(services, path)
+    assert LiveSetStatus.EXPIRY_FAILED is services.store.get(live_set).status
     garbage.faults.deleting.clear()
     apply(services, path)
     assert DEAD.isdisjoint(garbage.paths())

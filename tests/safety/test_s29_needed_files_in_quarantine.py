@@ -113,6 +113,28 @@ def test_s29_missing_metadata_in_quarantine_is_never_tolerated(
     assert old.state.needed | old.now.needed == lake.paths()
 
 
+def test_s29_a_lost_file_beside_one_in_quarantine_ends_nothing(lake: MemoryLake, services: LakeServices) -> None:
+    one = lake.table("db.t", location=HOME.rstrip("/"))
+    other = lake.table("db.u", location="memory://wh/db/u").append("u.parquet")
+    lake.commit("main", put(one.version), put(other.version))
+    taken = lake.put(f"{HOME}data/again.parquet")
+    lake.advance(timedelta(days=40))
+    services.collect(POLICY, sweep=FOLDER)
+    before = ends(services)
+    assert taken not in lake.paths()
+    named = one.append("again.parquet", "lost.parquet")
+    lake.commit("main", put(named.version))
+    for name in ("again.parquet", "lost.parquet"):
+        lake.objects.delete(f"{HOME}data/{name}")
+    dead = lake.put("memory://wh/db/u/data/nobody.parquet")
+    lake.advance(timedelta(days=5))
+    report = services.collect(POLICY, sweep=FOLDER)
+    assert {HOME} == report.unknown.keys()
+    assert (1, 1) == (report.in_quarantine.files, report.lost.files)
+    assert ends(services)["data/again.parquet"] > before["data/again.parquet"]
+    assert dead not in lake.paths()
+
+
 def test_s29_a_run_without_quarantine_deletes_nothing_of_a_state_whose_metadata_is_there(
     lake: MemoryLake, services: LakeServices
 ) -> None:

@@ -218,3 +218,16 @@ def test_s30_of_many_files_with_one_name_the_report_names_some(lake: MemoryLake,
     assert copies <= lake.paths()
     assert [len(copies), MAX_NAMES] == [report.may_be_lost.files, len(report.may_be_lost_files)]
     assert 1 == sum(f"kept {len(copies)} files named like" in text for text in report.warnings)
+
+
+def test_s30_a_folder_that_another_table_reaches_is_no_lost_file(lake: MemoryLake, services: LakeServices) -> None:
+    table = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    clone = lake.table("db.u", location="memory://wh/db/u").append("b.parquet", "c.parquet")
+    lake.commit("main", put(table.version), put(clone.version))
+    for manifest in clone.manifests[1]:
+        respell(lake, manifest, lambda path: path.replace("wh/db/u/data/b", "wh/db/t/data/a"))
+    dead = lake.put("memory://wh/db/u/data/t")
+    lake.advance(timedelta(days=3))
+    report = services.collect()
+    assert dead not in lake.paths()
+    assert (0, 0) == (report.may_be_lost.files, report.exit_code)

@@ -188,6 +188,37 @@ def test_s31_a_content_that_gets_another_name_before_the_deletion_is_live_under_
     assert never_read(report)
 
 
+def test_s31_a_content_that_was_renamed_before_the_mark_is_live_under_its_new_name(
+    lake: MemoryLake, services: LakeServices
+) -> None:
+    state = lake.table("db.t", location="memory://wh/db/t").append("a.parquet")
+    first = lake.commit("main", put(state.version))
+    lake.commit("main", delete("db.t"), put(state.renamed("db.kept").version))
+    garbage = lake.put("memory://wh/db/t/data/nobody.parquet")
+    lake.advance(DAYS)
+    live_set = services.mark("NONE")
+    lake.branch("audit", first)
+    broken = state.append("b.parquet")
+    lake.commit("audit", put(broken.version))
+    lake.objects.delete(broken.metadata_location)
+    report = services.sweep(live_set, aside("db[.]t"))
+    assert garbage in lake.paths()
+    assert ({"memory://wh/db/t/"}, {}) == (report.unknown.keys(), report.set_aside)
+
+
+def test_s31_the_place_of_what_is_set_aside_just_before_the_deletion_is_left_alone(
+    ghost: Ghost, services: LakeServices
+) -> None:
+    lake = ghost.lake
+    live_set = services.mark("NONE")
+    late = lake.table("db.late", location="memory://wh/db/fine/data").append("a.parquet")
+    lake.commit("main", put(late.version))
+    lake.objects.delete(late.metadata_location)
+    report = services.sweep(live_set, aside("db[.](ghost|late)"))
+    assert (True, True) == ghost.left
+    assert "its files stay in memory://wh/db/fine/data/" == report.set_aside["db.late"]
+
+
 def test_s31_a_deferred_deletion_knows_it_too(ghost: Ghost, services: LakeServices) -> None:
     live_set = services.mark("NONE")
     services.sweep(live_set, SweepParameters(set_aside=["db[.]ghost"], defer_deletes=True))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 from collecting import LakeServices
-from in_quarantine import DEAD, purge, with_garbage
+from in_quarantine import DEAD, look, purge, with_garbage
 from lakes_by_hand import commit_and_let_age
 from nessie_gc_memory import MemoryFileDeleter, MemoryLake, MemoryLiveSetStore
 
@@ -180,6 +180,7 @@ def test_s35_whoever_lost_the_lease_changes_no_record_of_the_quarantine(
     with_garbage(lake)
     suspended.sweep(suspended.mark(), KINDS["moves"])
     lake.advance(timedelta(days=40))
+    look(suspended)
     lost = replace(suspended, elapsed=lambda: lake.time.timestamp())
     Suspended.meanwhile = [lambda: lake.advance(3 * MINUTE)]
     with pytest.raises(SafetyError, match="lease"):

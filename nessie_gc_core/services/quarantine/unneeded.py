@@ -17,6 +17,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.namesakes import namesakes
+from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import plan_units
 from nessie_gc_core.errors import LiveSetNotFoundError, NessieGcError, SafetyError
 from nessie_gc_core.model.batches import to_batches, to_texts
@@ -151,20 +152,20 @@ class Unneeded:
         # A file without a tag is no longer where the configuration may forbid to delete anything.
         allowed = run.parameters.allowed(rules) if tagged else AllowedLocations(min_depth=0)
         plan = plan_units({file.location for file in files}, rules, allowed)
+        index = UnitIndex.of(plan)  # of all units, so that it is said of each file why it waits
         why = {location: f"its location {reason}" for location, reason in plan.refused.items()}
         if first.id not in self._known:
             versions, types = stored_versions(run, run.numbers)
             self._known[first.id] = types, names_if_wanted(run, versions)
         types, names = self._known[first.id]
         freeze_unread_repositories(plan, run)
-        OtherRepositories(run, rules).refuse_gone(plan, (location for _, location in located_homes(run)))
-        why = {**plan.refused, **why}
-        scope = scope_over(plan, types, run, names)
+        gone = OtherRepositories(run, rules).refuse_gone(plan, (location for _, location in located_homes(run)))
+        scope = replace(scope_over(plan, types, run, names), index=index)
         freeze_marked_by_now(plan, run.choice)
         recheck = Recheck(run, scope, {})
         newly = recheck.run_if_due()
-        places = {_name(file): place_of(file, scope.index) for file in files}
-        left, left_alone = frozenset(plan.roots), {**plan.unread, **plan.unknown, **recheck.spared_units}
+        places = {_name(file): place_of(file, index) for file in files}
+        left, left_alone = frozenset(plan.roots), {**plan.unread, **plan.unknown, **gone, **recheck.spared_units}
         reasons = {_name(file): why[file.location] for file in files if file.location in why}
         for name, place in places.items():
             if place is None or place[0] not in left:

@@ -67,7 +67,8 @@ def test_a_place_reaches_the_others_and_those_with_manifests_lead_on() -> None:
 
 def test_what_is_remembered_of_manifests_reaches_the_same() -> None:
     rows = [
-        (T + "metadata/m", 1, "MANIFEST", "T", "r", 2, path, "DATA", None, 0) for path in (T + "data/a", U + "data/b")
+        (T + "metadata/m", 1, "", "MANIFEST", "T", "r", 2, path, "DATA", None, 0)
+        for path in (T + "data/a", U + "data/b")
     ]
     batches = KnownReached(PLACES)(iter(to_batches(rows, CACHED_FILES)))
     assert [(U, "REACHED", 0, T)] == [
@@ -76,14 +77,14 @@ def test_what_is_remembered_of_manifests_reaches_the_same() -> None:
 
 
 def version_rows(*rows: tuple[str, str, str, str]) -> Iterable[pa.RecordBatch]:
-    full = ((path, kind, "T", None, location, id_, None, None, False) for path, kind, location, id_ in rows)
+    full = ((path, kind, "T", None, location, id_, None, None, False, None) for path, kind, location, id_ in rows)
     return to_batches(full, VERSION_FILES)
 
 
 def test_contents_reach_what_their_manifests_name_however_far_they_lead() -> None:
     far, files = "s3://lake/far/x/", "s3://lake/files/x/"
-    edges = [(U, "REACHED", "T", 1, None, T, None), (far, "REACHED", "T", 0, None, U, None)]
-    edges.append((files, "REACHED", "T", 0, None, far, None))
+    edges = [(U, "REACHED", "T", 1, None, T, None, None), (far, "REACHED", "T", 0, None, U, None, None)]
+    edges.append((files, "REACHED", "T", 0, None, far, None, None))
     homes = [("t", T), ("u", U), ("far", far), ("own", "s3://lake/wh/own/")]
     with LocalEngine(workers=1) as engine:
         versions = engine.dataset(version_rows((far + "l", "MANIFEST", "s3://lake/wh/own", "own")), VERSION_FILES)
