@@ -105,6 +105,6 @@ def test_s28_the_parents_of_a_file_are_found_without_its_credentials(lake: Memor
     spell(lake, table, "memory://KEYID:qzxSECRET@wh/")
     choice = ConnectorChoice(options={("content-to-files", "memory"): {"lake": lake.name}})
     (manifest,) = table.manifests[1]
-    files = to_batches([(manifest, "MANIFEST", MEMORY_TABLE, None, None, None, None)], EXPANDED_FILES)
+    files = to_batches([(manifest, "MANIFEST", MEMORY_TABLE, *[None] * 5)], EXPANDED_FILES)
     found = _ParentsOf(choice, ["memory://KEYID@wh/db/t/data/a.parquet"])(files)
     assert [manifest] == [parent for batch in found for parent in batch.column("parent").to_pylist()]

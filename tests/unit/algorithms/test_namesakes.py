@@ -54,6 +54,6 @@ def test_only_files_in_no_known_place_were_not_looked_for() -> None:
         "warp://b/x": PROBLEM,
         "s3://b/swept/unreadable.avro": PROBLEM,
     }
-    rows = to_batches([(path, kind, "T", None, None, None, None) for path, kind in kinds.items()], EXPANDED_FILES)
+    rows = to_batches([(path, kind, "T", *[None] * 5) for path, kind in kinds.items()], EXPANDED_FILES)
     found = [row for batch in OutsideFiles(known)(rows) for row in to_texts(batch, "unit", "key", "path")]
     assert [(NOWHERE, path, path) for path in ("s3://c/elsewhere/x", "warp://b/x")] == found

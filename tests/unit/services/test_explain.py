@@ -342,6 +342,7 @@ def test_the_exit_code_says_whether_every_file_is_explained(lake: MemoryLake, se
         return ExplainService(ExplainParameters(file=paths)).run(services.run()).exit_code
 
     assert 0 == exit_code(nobody, outside, elsewhere, f"{HOME}/data/a.parquet")
+    services.read_before()
     lake.objects.delete(next(path for path in lake.paths() if path.startswith(HOME) and "manifest" in path))
     assert [1, 1, 0] == [exit_code(nobody), exit_code(outside), exit_code(elsewhere)]
 
