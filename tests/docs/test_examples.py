@@ -85,7 +85,7 @@ def test_the_notebook_collects_a_lake_with_its_own_session(tmp_path: Path, envir
     assert (tmp_path / "deleted.parquet").is_file()
 
 
-RULES = range(1, 29)
+RULES = range(1, 36)
 """The safety rules."""
 
 
