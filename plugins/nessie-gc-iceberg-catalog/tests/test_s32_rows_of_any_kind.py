@@ -15,7 +15,6 @@ from nessie_gc_iceberg_catalog.states import other_states
 from nessie_gc_iceberg_catalog.unwritable import NOT_CALLED_A_TABLE
 from reading import names
 
-from nessie_gc_core.errors import RepositoryError
 from nessie_gc_core.model import ICEBERG_TABLE, ICEBERG_VIEW, UNKNOWN_CONTENT
 
 STORAGE = "s3://lake/db/st/metadata/00001-a.metadata.json"
@@ -40,9 +39,9 @@ def test_a_row_that_is_called_a_table_or_view_of_iceberg_is_one() -> None:
     assert [(True, False), (True, True)] == [(each.is_table, each.is_view) for each in (table, view)]
 
 
-def test_a_row_of_iceberg_without_metadata_is_an_error_and_one_of_another_format_is_passed_over() -> None:
-    with pytest.raises(RepositoryError, match=r"db\.row has no metadata_location in the metastore"):
-        listed({"table_type": "ICEBERG"})
+def test_a_row_of_iceberg_without_metadata_is_unknown_and_one_of_another_format_is_passed_over() -> None:
+    (unknown,) = listed({"table_type": "ICEBERG"})
+    assert "it has no metadata_location in the metastore; drop or repair it" == unknown.problem
     assert [] == listed({"table_type": "something"}, location="s3://lake/db/row")
 
 

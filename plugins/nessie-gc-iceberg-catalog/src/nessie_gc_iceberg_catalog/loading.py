@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import IcebergBaseModel
 
 from nessie_gc_core.errors import (
+    ConfigurationError,
     NessieGcError,
     ReferenceNotFoundError,
     RepositoryError,
@@ -247,6 +248,8 @@ def _read(io: FileIO, limit: Limit, location: str) -> bytes:
             limit.check_stored(len(data))
             data += bytes(stream.read())
         return unpacked_json(data, limit)
+    except ConfigurationError:
+        raise
     except ValueError as error:
         raise RepositoryError(f"{location} cannot be read: {error}") from error
 
