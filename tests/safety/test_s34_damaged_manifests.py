@@ -78,7 +78,7 @@ def test_s34_a_manifest_with_less_than_its_list_says_freezes_its_table_alone(
     (manifest,) = broken.manifests
     broken.rewrite(manifest, damage)
     broken.rewrite(broken.manifest_list, of_length(manifest.stat().st_size))  # so that only the entries tell
-    check_frozen(on_a_disk.collect("NONE"), broken, fine, manifest)
+    check_frozen(on_a_disk.read_before().collect("NONE"), broken, fine, manifest)
 
 
 def test_s34_a_manifest_that_ends_between_two_blocks_freezes_its_table_alone(
@@ -87,7 +87,7 @@ def test_s34_a_manifest_that_ends_between_two_blocks_freezes_its_table_alone(
     broken, fine = tables
     (manifest,) = broken.manifests
     broken.rewrite(manifest, cut_between_blocks)
-    check_frozen(on_a_disk.collect("NONE"), broken, fine, manifest)
+    check_frozen(on_a_disk.read_before().collect("NONE"), broken, fine, manifest)
 
 
 def test_s34_a_manifest_list_that_announces_fewer_records_freezes_its_table_alone(
@@ -95,7 +95,7 @@ def test_s34_a_manifest_list_that_announces_fewer_records_freezes_its_table_alon
 ) -> None:
     broken, fine = tables
     broken.rewrite(broken.manifest_list, announcing_fewer)
-    check_frozen(on_a_disk.collect("NONE"), broken, fine, broken.manifest_list)
+    check_frozen(on_a_disk.read_before().collect("NONE"), broken, fine, broken.manifest_list)
 
 
 def test_s34_lists_that_count_differently_are_each_compared(
@@ -111,7 +111,7 @@ def test_s34_lists_that_count_differently_are_each_compared(
     version = content("db.copy", metadata_location=f"file://{copy}", snapshot_id=broken.snapshot_id)
     lake.commit("main", put(version))
     services = replace(on_disk(lake, tmp_path / "again", on_a_disk.engine), choice=ConnectorChoice())
-    check_frozen(services.collect("NONE"), broken, fine, broken.manifests[0])
+    check_frozen(services.read_before().collect("NONE"), broken, fine, broken.manifests[0])
 
 
 def test_s34_a_manifest_that_is_shorter_than_its_list_says_and_whole_freezes_nothing(
