@@ -11,7 +11,8 @@ from typing import Any
 from collecting import LakeServices, in_memory
 from expiry_lakes import ExpiryLake
 from in_quarantine import DEAD, purge, restore, with_garbage
-from lakes_by_hand import lake_at
+from lakes_by_hand import lake_at, respell
+from lakes_together import table
 from nessie_gc_jdbc import JdbcLiveSetStore, JdbcScheduleStore
 from nessie_gc_memory import MemoryLake
 from nessie_gc_memory.objects import StoredObject
@@ -57,10 +58,14 @@ class Lake:
 
 @contextmanager
 def lake_of_stores(catalog: ExpiryLake) -> Iterator[Lake]:
-    """A lake, and a plain catalog with a table."""
+    """A lake with a table and its clone, and a plain catalog with a table."""
     catalog.table()
     with lake_at(utc_now() - timedelta(days=40)) as lake:
         with_garbage(lake)
+        clone = table(lake, "clone")
+        for manifest in clone.manifests[1]:
+            respell(lake, manifest, lambda path: path.replace("clone/data/a.", "t/data/live."))
+        lake.objects.delete("memory://wh/db/clone/data/a.parquet")
         with in_memory(lake) as services:
             yield Lake(lake=lake, services=services, plain=catalog.repository)
 
@@ -82,6 +87,7 @@ def mark(lake: Lake, url: str, owner: str) -> None:
 def sweep(lake: Lake, url: str, owner: str) -> None:
     """All that happens to a live set: its files are held, restored, purged, deferred and deleted."""
     with closing(lake.over(url).store) as store, closing(lake.over(owner).store) as marking:
+        replace(lake.services, store=marking, repository=lake.plain, clock=utc_now).mark()
         services, marks = replace(lake.services, store=store), replace(lake.services, store=marking)
         held = services.sweep(marks.mark("1"), HELD)
         assert 4 == held.outcomes[Outcome.QUARANTINED].files

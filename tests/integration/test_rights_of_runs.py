@@ -20,6 +20,7 @@ LIVE, GARBAGE = ("memory://wh/db/t/data/live.parquet", "memory://wh/db/t/data/no
 ENGINE = ("--engine", "local")
 BOTH = ("nessie_gc_mark", "nessie_gc_sweep")
 READ = ("nessie_gc_read",)
+ALSO_SEEN = ("nessie_gc_leases", "nessie_gc_reached_places", "nessie_gc_seen_contents", "nessie_gc_tombstones")
 BY_BOTH = (
     ("gc", "--dry-run", *ENGINE),
     ("gc", *ENGINE),
@@ -36,7 +37,7 @@ def accounts(store_accounts: StoreAccounts) -> Iterator[StoreAccounts]:
     store_accounts.do(
         f"CREATE ROLE both_account LOGIN PASSWORD 'word' IN ROLE {', '.join(BOTH)};"
         f"CREATE ROLE leases_account LOGIN PASSWORD 'word' IN ROLE {', '.join(READ)};"
-        "GRANT SELECT ON nessie_gc_leases TO leases_account"
+        f"GRANT SELECT ON {', '.join(ALSO_SEEN)} TO leases_account"
     )
     yield store_accounts
     store_accounts.do("DROP OWNED BY leases_account; DROP ROLE both_account, leases_account")

@@ -24,7 +24,7 @@ GRANT SELECT ON nessie_gc_migrations TO nessie_gc_sweep;
 GRANT SELECT ON nessie_gc_content_versions TO nessie_gc_sweep;
 GRANT SELECT ON nessie_gc_heads TO nessie_gc_sweep;
 GRANT SELECT, UPDATE ON nessie_gc_live_sets TO nessie_gc_sweep;
-GRANT INSERT ON nessie_gc_base_locations TO nessie_gc_sweep;
+GRANT SELECT, INSERT ON nessie_gc_base_locations TO nessie_gc_sweep;
 GRANT SELECT, INSERT ON nessie_gc_deletion_locations TO nessie_gc_sweep;
 GRANT SELECT, INSERT ON nessie_gc_reached_places TO nessie_gc_sweep;
 GRANT SELECT, INSERT, DELETE ON nessie_gc_file_deletions TO nessie_gc_sweep;
