@@ -160,5 +160,5 @@ def test_gcsfs_and_adlfs_read_without_obstore(monkeypatch):
 
     for store in (AdlfsStore, GcsfsStore):
         made = store.__new__(store)
-        monkeypatch.setattr(store, "_read", lambda self, key, limit: key.encode())
+        monkeypatch.setattr(store, "_read", lambda self, key, limit=None: key.encode())
         assert b"t/a" == made.read("t/a")  # it has no quick client at all
