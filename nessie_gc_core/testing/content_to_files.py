@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName, SupportsTableMetadata
+from nessie_gc_core.connectors import ContentToFiles, SupportsKindOfName, SupportsTableMetadata, SupportsVersionHints
 from nessie_gc_core.errors import MissingFileError, UnreadableFileError
 from nessie_gc_core.model.files import ReachableFile
 from nessie_gc_core.model.locations import with_slash
@@ -135,6 +135,23 @@ class ContentToFilesContract(OptionsTests, WritingReaderTests, ManifestsTests, B
         said = {file.path: (file.kind, reader.kind_of_name(file.path)) for file in files}
         assert {path: kinds for path, kinds in said.items() if kinds[1] not in (None, kinds[0])} == {}
         assert reader.kind_of_name("no habit names a file like this") is None
+
+    @demands("SupportsVersionHints: no metadata is apart from itself; files that do not exist are MissingFileErrors.")
+    def test_no_metadata_is_apart_from_itself_and_a_hint_that_is_missing_is_an_error(
+        self, reader: ContentToFiles, contents: Sequence[WrittenContent], missing: ContentVersion
+    ) -> None:
+        if not isinstance(reader, SupportsVersionHints):
+            skip_without(reader, SupportsVersionHints)
+        given = (content.version for content in contents if content.version.content_type == missing.content_type)
+        live = [path for version in given if (path := version.metadata_location) is not None]
+        gone = missing.metadata_location
+        assert live
+        assert gone is not None
+        assert [path for path in live if reader.is_apart(path, path)] == []
+        with pytest.raises(MissingFileError):
+            reader.hinted(gone)
+        with pytest.raises(MissingFileError):
+            reader.is_apart(gone, live[0])
 
     @demands("Files that are known to be unreferenced are left out, or they would be kept forever.")
     def test_it_leaves_out_files_that_are_known_to_be_dead(
