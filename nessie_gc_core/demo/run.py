@@ -78,8 +78,11 @@ class DemoResult:
             problems.append(f"the first collection {gone} nothing")
         found, last = self.second.count(gone), self.first.count("spared")  # metadata that alone shows a dropped table
         if found != last:
-            problems.append(f"the second collection {gone} {found} files; it must find the {last} that the first spared")
-        return problems + ([] if self.restored is None else self.restored.problems(self.first.count(gone)))
+            problems.append(
+                f"the second collection {gone} {found} files; it must find the {last} that the first spared"
+            )
+        taken = self.first.count(gone) + found
+        return problems + ([] if self.restored is None else self.restored.problems(taken))
 
 
 def run_demo(

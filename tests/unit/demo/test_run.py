@@ -22,7 +22,10 @@ def test_a_good_run_deletes_once_and_changes_no_live_state() -> None:
     ("bad", "problem"),
     [
         (result(collection(0), collection(0)), "the first collection deleted nothing"),
-        (result(collection(9), collection(1)), "the second collection deleted 1 files; it must find none"),
+        (
+            result(collection(9), collection(1)),
+            "the second collection deleted 1 files; it must find the 0 that the first spared",
+        ),
         (result(collection(9, exit_code=1), collection(0)), "the first collection ended with exit code 1: why"),
         (result(collection(9), collection(0, exit_code=2)), "the second collection ended with exit code 2: why"),
         (result(collection(9), collection(0), "orders at main: lost"), "orders at main: lost"),
