@@ -204,7 +204,7 @@ def test_without_a_command_the_help_is_shown(run: Run) -> None:
 
 def test_the_help_has_sections_and_hides_what_is_refused(run: Run) -> None:
     shown = run("gc", "-h").stdout
-    assert ["Examples:", "Repository:", "Live-set store:", "Mark:", "Sweep:", "Safety limits:"] == [
+    assert ["Examples:", "Repository:", "Mark:", "Sweep:", "Safety limits:", "Tables:"] == [
         line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")
     ][:6]
     assert "--hadoop" not in shown
