@@ -32,7 +32,7 @@ from nessie_gc_core.services.hints import warn_of_missing_metadata
 from nessie_gc_core.services.left_out import Names, leave_out
 from nessie_gc_core.services.marked import freeze_translated
 from nessie_gc_core.services.other_repositories import OtherRepositories
-from nessie_gc_core.services.places import Dropped
+from nessie_gc_core.services.places import Dropped, placed
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.quarantine.places import leave_quarantines_alone
 from nessie_gc_core.services.reached import places_of, remember_reached
@@ -329,13 +329,6 @@ def _homes(version_files: Dataset) -> tuple[pa.Table, pa.Table]:
     """Distinct content, type and raw location of some version files (:data:`_HOMES`): base locations, shared places."""
     found = version_files.where("kind", [PROBLEM], negate=True).select(_HOMES).distinct(list(_HOMES.names)).summary()
     return found.filter(~pc.field("shared")), found.filter(pc.field("shared"))
-
-
-def placed(*homes: pa.Table) -> Iterator[tuple[str, str]]:
-    """Content ids and raw locations of some homes, where they have one."""
-    for table in homes:
-        rows = zip(table.column("content_id").to_pylist(), table.column("location").to_pylist(), strict=True)
-        yield from ((content_id, location) for content_id, location in rows if location is not None)
 
 
 def _raw_locations(homes: pa.Table) -> Iterator[str]:

@@ -76,6 +76,13 @@ class Homes:
         return str(found[0]["path"]) if found else None
 
 
+def placed(*homes: pa.Table) -> Iterator[tuple[str, str]]:
+    """Content ids and raw locations of some homes, where they have one."""
+    for table in homes:
+        rows = zip(table.column("content_id").to_pylist(), table.column("location").to_pylist(), strict=True)
+        yield from ((content_id, location) for content_id, location in rows if location is not None)
+
+
 def located_homes(run: SweepRun) -> Iterator[tuple[str, str]]:
     """The contents of the run's live sets and their raw base locations, as a sweep located them."""
     for member in run.members:

@@ -14,6 +14,7 @@ from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.live_sets import ReachedPlace
+from nessie_gc_core.services.places import placed
 from nessie_gc_core.services.run import Member, SweepRun
 from nessie_gc_core.services.scope import ASKED_AT_ONCE
 
@@ -27,7 +28,7 @@ def places_of(plan: SweepPlan, homes: Iterable[pa.Table], readers: Sequence[type
         readers: the readers whose contents occur.
     """
     rules, roots = plan.rules, {root: root for root in plan.roots}
-    raw = {location for table in homes for _, location in _placed(table)}
+    raw = {location for _, location in placed(*homes)}
     places = {place for location in raw if (place := rules.place_prefix_or_none(location)) is not None}
     expandable = {kind for reader in readers for kind in reader.expandable_kinds}
     return Places((roots.get(place, place) for place in places), rules, expandable)  # a root travels once to a worker
@@ -51,7 +52,7 @@ def remember_reached(
         never_read: ids of contents of which no version could be read.
         run: the run.
     """
-    reached = dict(reached_places(version_files, expansion.reached(), _placed(homes), places))
+    reached = dict(reached_places(version_files, expansion.reached(), placed(homes), places))
     for member in run.read:
         ids = member.mine(homes).column("content_id").to_pylist()
         lost = {own for each in never_read if (own := member.own(each)) is not None}
@@ -70,9 +71,3 @@ def _widened(member: Member, reached: Mapping[str, Iterable[str]], run: SweepRun
             for place in bounded({*known, *reached[content_id]}):
                 if place not in known:
                     yield ReachedPlace(content_id=content_id, place=place)
-
-
-def _placed(table: pa.Table) -> Iterator[tuple[str, str]]:
-    """Ids and raw locations."""
-    rows = zip(table.column("content_id").to_pylist(), table.column("location").to_pylist(), strict=True)
-    yield from ((content_id, location) for content_id, location in rows if location is not None)

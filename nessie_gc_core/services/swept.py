@@ -11,7 +11,8 @@ from nessie_gc_core.model.locations import with_slash
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.by_table import by_table
 from nessie_gc_core.services.left_out import names_in
-from nessie_gc_core.services.needed import Located, placed
+from nessie_gc_core.services.needed import Located
+from nessie_gc_core.services.places import placed
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.tally import TableTally
