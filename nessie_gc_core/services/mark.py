@@ -18,9 +18,9 @@ from nessie_gc_core.model.live_sets import marked_with
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.policies import SWEPT_ONLY_BY, ReferencePolicies
 from nessie_gc_core.model.text import one_line
+from nessie_gc_core.services.added_versions import AddedVersions
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
-from nessie_gc_core.services.kept_versions import KeptVersions
 from nessie_gc_core.services.live_set_ids import write_id
 from nessie_gc_core.services.mark_parameters import MarkParameters
 from nessie_gc_core.services.members import READ_ERRORS, identified, newest
@@ -160,7 +160,7 @@ class _Marking:
     def _walk(self, id_: uuid.UUID, repository: RepositoryConnector, listed: datetime) -> None:
         run, report, store = self._run, self._run.report, self._run.store
         references = list(checked_references(repository))
-        kept = KeptVersions(store, id_)
+        kept = AddedVersions(store, id_)
         batches = BatchingContents(kept.add)
         with run.choice.open(VisitedDeduplicator, self._parameters.visited) as deduplicator:
             result = mark(

@@ -19,11 +19,11 @@ from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.options import ConnectorOptions, ConnectorSpec
 from nessie_gc_core.model.repository import Reference, ReferenceKind
 from nessie_gc_core.model.row_digests import RowsDigest
+from nessie_gc_core.services.added_versions import AddedVersions
 from nessie_gc_core.services.java_import.parameters import ImportJavaParameters
 from nessie_gc_core.services.java_import.report import ImportedLiveSet, ImportJavaReport
 from nessie_gc_core.services.java_import.rows import DoubtError, deletion_of, location_of, version_of
 from nessie_gc_core.services.java_import.wanted import WantedLiveSet, wanted_of, what_is_left
-from nessie_gc_core.services.kept_versions import KeptVersions
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.preconditions import check_one_repository
 from nessie_gc_core.services.run import Run
@@ -171,7 +171,7 @@ class _Import:
     ) -> tuple[LiveSetStatus, str | None]:
         """Imports what the mark found; one doubt about any row is one about the live set (S17)."""
         doubts: list[str] = []
-        kept = KeptVersions(self._store, wanted.id)
+        kept = AddedVersions(self._store, wanted.id)
         if is_new and not self._parameters.dry_run:
             self._store.start_identify(wanted.id, repository=self._identity, created=wanted.created)
         if wanted.failure is None:

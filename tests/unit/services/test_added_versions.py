@@ -9,14 +9,14 @@ from uuid import uuid4
 from nessie_gc_memory import MemoryLiveSetStore
 
 from nessie_gc_core.model.row_digests import RowsDigest
-from nessie_gc_core.services.kept_versions import KeptVersions
+from nessie_gc_core.services.added_versions import AddedVersions
 from nessie_gc_core.testing.live_set_samples import NOON, start, version
 
 
 def test_of_versions_that_came_twice_the_one_counts_that_is_kept() -> None:
     store = MemoryLiveSetStore.from_options({})
     live_set = start(store, "r")
-    kept = KeptVersions(store, live_set)
+    kept = AddedVersions(store, live_set)
     kept.add([version(1), version(2)])
     kept.add([replace(version(1), commit_time=None), version(3)])
     expected = RowsDigest.of(version(number).values for number in (3, 2, 1))
@@ -25,7 +25,7 @@ def test_of_versions_that_came_twice_the_one_counts_that_is_kept() -> None:
 
 def test_a_stream_is_added_whole() -> None:
     store = MemoryLiveSetStore.from_options({})
-    kept = KeptVersions(store, start(store, "r"))
+    kept = AddedVersions(store, start(store, "r"))
     kept.add_all(version(number) for number in range(25_000))
     assert 25_000 == kept.digest(25_000).rows
 

@@ -15,7 +15,7 @@ from nessie_gc_core.model.row_digests import RowsDigest
 _AT_ONCE = 10_000
 
 
-class KeptVersions:
+class AddedVersions:
     """Adds content versions to a live set, and adds up their digest."""
 
     def __init__(self, store: LiveSetStore, live_set_id: UUID) -> None:
