@@ -4,7 +4,7 @@ import json
 import resource
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -220,25 +220,27 @@ def _rows(folder: Path, path: Path) -> list[tuple[str, str, str | None]]:
     ]
 
 
-@pytest.fixture
-def full_disk() -> Iterator[Callable[[], object]]:
-    """From its call on, no file can become longer than a few bytes."""
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can become longer than a few bytes; nor can pytest's own output, so it ends within the test."""
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    signal.signal(signal.SIGXFSZ, handler)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.mark.parametrize("name", ["outcomes.parquet", "outcomes.jsonl"])
 @pytest.mark.parametrize("deletes", [False, True])
 def test_a_full_disk_is_named_and_leaves_nothing_unfinished(
-    tmp_path: Path, engine: Engine, outcomes: Dataset, full_disk: Callable[[], object], name: str, *, deletes: bool
+    tmp_path: Path, engine: Engine, outcomes: Dataset, name: str, *, deletes: bool
 ) -> None:
     path, files = tmp_path / name, planned(engine, *map(str, range(100)))
     rows = outcomes.checkpoint()
     said = f"cannot write `outcomes_to` {path}: .*File too large"
-    with pytest.raises(NessieGcError, match=said), open_file(path, deletes=deletes) as file:
-        full_disk()
+    with pytest.raises(NessieGcError, match=said), full_disk(), open_file(path, deletes=deletes) as file:
         if deletes:
             file.plan(files)
         file.write(rows)
