@@ -135,6 +135,7 @@ def test_a_path_that_metadata_names_with_another_authority_is_an_error_or_stays(
     manifests = {"manifest-list": f"hdfs://elsewhere{orphan}"}
     rewrite(lake.load("db.u"), lambda metadata: metadata["snapshots"][0].update(manifests))
     assert other.location()
+    lake.services().read_before()
 
     with pytest.raises(SafetyError, match="of 1 files metadata names its path with another scheme or authority"):
         removed(lake)

@@ -368,6 +368,7 @@ def test_a_manifest_list_that_is_gone_from_a_snapshot_that_stays_leaves_the_tabl
     lake.table("db.u")
     Path(table.metadata.snapshots[-1].manifest_list.removeprefix("file://")).unlink()
     before = lake.files()
+    lake.services().read_before()
 
     report = lake.expire()
 

@@ -76,7 +76,8 @@ class OneTable(Purpose):
         hidden = mine.flat_map(_Hidden(self._places, hidden_partitions=True)).count()
         fields = self._partition_fields() if hidden else ()
         mine = mine.flat_map(_Hidden(self._places, fields)).checkpoint()
-        dead = mine.where("verdict", [Verdict.UNREFERENCED.value]).present("path").flat_map(_PlainPaths())
+        dead = mine.where("verdict", [Verdict.UNREFERENCED.value, Verdict.SPARED.value])  # namesakes among the latter
+        dead = dead.present("path").flat_map(_PlainPaths())
         named = needed.expansion.files.where("kind", [PROBLEM], negate=True).flat_map(_NamedPaths())
         mismatched = dead.semi_join(named, ["plain"]).checkpoint()
         count = mismatched.count()
