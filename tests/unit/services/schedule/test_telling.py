@@ -71,6 +71,8 @@ def test_a_webhook_that_hangs_holds_up_no_run(
     assert time.monotonic() - begun < 5
     assert "the webhook is not told of the run" in caplog.text
     assert "the webhook does not end, and is left" in caplog.text
+    receiver.go_on.set()
+    scheduler.listeners.close(seconds=30)  # else it speaks in a later test
 
 
 def test_a_webhook_that_nobody_answers_is_one_line(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
