@@ -148,7 +148,8 @@ def duration_text(time: timedelta | float | None) -> str:
     if seconds < 0:
         return f"-{duration_text(-seconds)}"
     if round(seconds, 1) < 60:
-        return f"{seconds:.1f}".removesuffix(".0") + " s"
+        text = f"{seconds:.{1 if seconds >= 0.1 else 2}f}"
+        return f"{text.rstrip('0').rstrip('.')} s"
     left = round(seconds)
     for larger, smaller, most in ((60, 1, 3600), (3600, 60, 86_400), (86_400, 3600, None)):
         if most is None or left < most:

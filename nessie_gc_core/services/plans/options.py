@@ -58,7 +58,7 @@ def with_options_of(plan: PlanFile, parameters: SweepParameters) -> SweepParamet
         return parameters
     typed = SweepParameters.typed(made_with)
     for name, value in options_of(parameters).items():
-        if typed.get(name) != getattr(parameters, name):
+        if name not in typed or plain_value(typed[name]) != value:  # an instant may be spelled otherwise there
             said = f"with {made_with[name]!r}" if name in made_with else "without it"
             raise ConfigurationError(
                 f"`{name}` is {value!r}, but the plan {plan.path} was made {said}: leave it out, or make a new plan"

@@ -49,7 +49,7 @@ def test_a_sweep_and_what_it_deferred_take_an_id(run: Run, lake: MemoryLake) -> 
 
 
 def test_a_restore_and_a_purge_take_an_id(run: Run, lake: MemoryLake) -> None:
-    id_ = json.loads(run("gc", *COLLECT, "-c", "1", "--quarantine", "memory://warehouse-q/", "--json").stdout)[
+    id_ = json.loads(run("gc", *COLLECT, "-c", "1", "--quarantine", "memory://warehouse/.held/", "--json").stdout)[
         "live_set_id"
     ]
     for command in ("restore", "purge"):

@@ -250,6 +250,7 @@ def test_the_script_that_makes_the_tables_can_be_seen(run: Run, home: Path) -> N
 # ---- prune --------------------------------------------------------------------------------------------
 def test_old_live_sets_are_removed_and_the_others_say_why_they_stay(run: Run, lake: MemoryLake, swept: str) -> None:
     old, newest = mark(run), mark(run)
+    reason = "it is the newest of memory:default that was completely marked"
     assert 0 == run("sweep", *COLLECT, "-l", newest).exit_code
     before = lake.paths()
     dry = run("prune", "--older-than", "PT0S", "--discard-deferred", "--dry-run")
@@ -258,7 +259,7 @@ def test_old_live_sets_are_removed_and_the_others_say_why_they_stay(run: Run, la
     assert "removed 2 live sets; no file was touched" == lines[0]
     assert [f"  {old}  IDENTIFY_SUCCESS", f"  {swept}  EXPIRY_SUCCESS"] == [lines[1][:56], lines[2][:54]]
     assert "1 stays for reasons other than age and status:" == lines[3]
-    assert f"  {newest}  EXPIRY_SUCCESS: it is the newest of memory:default that was completely marked" == lines[4]
+    assert f"  {newest}  EXPIRY_SUCCESS of memory:default: {reason}" == lines[4]
     assert before == lake.paths()
     assert [newest] == [found["id"] for found in json.loads(run("list", "--json").stdout)["live_sets"]]
 

@@ -115,7 +115,10 @@ def test_the_ends_of_the_calendar_have_a_text(year: int) -> None:
     ("seconds", "text"),
     [
         (0, "0 s"),
-        (0.04, "0 s"),
+        (0.004, "0 s"),
+        (0.05, "0.05 s"),
+        (0.1, "0.1 s"),
+        (20, "20 s"),
         (4.2, "4.2 s"),
         (30, "30 s"),
         (59.96, "1 min"),
