@@ -14,7 +14,6 @@ from enum import Enum
 from typing import IO
 
 from nessie_gc_airflow.calls import USAGE, Call, CallError, Result, Runner
-from nessie_gc_core.model.text import duration_text, json_time
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +91,7 @@ class Child(Runner):
         try:
             process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
-            log.warning("process %s did not end in %s, and is killed", process.pid, duration_text(GRACE_SECONDS))
+            log.warning("process %s did not end in %s s, and is killed", process.pid, GRACE_SECONDS)
         _signal(process, signal.SIGKILL)  # its children, too, if it left any
 
 
@@ -194,7 +193,7 @@ def text(name: str, value: object) -> str:
         case timedelta():
             return str(value.total_seconds())
         case datetime():
-            return json_time(value)
+            return value.isoformat()
         case Enum():
             return str(value.value)
         case str() | int() | float():
