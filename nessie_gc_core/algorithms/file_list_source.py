@@ -27,7 +27,7 @@ from nessie_gc_core.algorithms.file_list_columns import (
 )
 from nessie_gc_core.algorithms.inventory_manifest import MANIFEST, Manifest, ManifestPart, parse_manifest
 from nessie_gc_core.errors import ConfigurationError, ListingError
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.model.urls import split_credentials
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def _of_manifest(name: str, system: pafs.FileSystem, path: str) -> FileList:
             raise ConfigurationError(f"`file_list` {name!r}: its manifest names {part.key!r}, which is not there")
         if part.size is not None and info.size != part.size:
             raise ConfigurationError(
-                f"`file_list` {name!r}: {part.key!r} has {info.size} bytes, its manifest says {part.size}"
+                f"`file_list` {name!r}: {part.key!r} has {plural(info.size, 'byte')}, its manifest says {part.size:,}"
             )
     return FileList(
         name=name,
@@ -298,7 +298,7 @@ def _batches(opened: FileList, part: Part) -> Generator[pa.RecordBatch, None, No
     system, _ = located(opened.name)
     size = system.get_file_info(part.path).size
     if size != part.size:
-        raise ValueError(f"{part.path} has {size} bytes, and had {part.size} when the list was opened")
+        raise ValueError(f"{part.path} has {plural(size, 'byte')}, and had {part.size:,} when the list was opened")
     fragment = _format(opened, None).make_fragment(part.path, system)
     names = fragment.physical_schema.names
     columns = _understood(opened, names, fragment.physical_schema)

@@ -7,11 +7,10 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from isodate import duration_isoformat
-
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.assets import ASSETS
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.text import iso_duration
 from nessie_gc_core.services.assets.delete import DeleteUnreferencedService
 from nessie_gc_core.services.assets.identify import Identified, IdentifyService, open_table
 from nessie_gc_core.services.assets.page.service import AssetPageReport, AssetPageService
@@ -155,7 +154,7 @@ def renamed(given: Mapping[str, Any]) -> dict[str, Any]:
 def _duration(name: str, micros: object) -> str:
     if not isinstance(micros, int) or isinstance(micros, bool) or micros < 0:
         raise ConfigurationError(f"`{name}` is a number of microseconds, not {micros!r}")
-    return str(duration_isoformat(timedelta(microseconds=micros)))
+    return iso_duration(timedelta(microseconds=micros))
 
 
 def _names(parameters: type[ConnectorOptions]) -> set[str]:

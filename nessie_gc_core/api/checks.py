@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from nessie_gc_core.config.file import ConfigFile
@@ -14,6 +14,7 @@ from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.check import (
     CheckResult,
     Doubtful,
+    Found,
     check_engine,
     check_location,
     check_plugins,
@@ -26,7 +27,7 @@ from nessie_gc_core.services.check import (
 from nessie_gc_core.services.parameters import GcParameters
 from nessie_gc_core.services.run import Run
 
-Check = tuple[str, Callable[[], "str | Doubtful"]]
+Check = tuple[str, Callable[[], "str | Found"]]
 
 
 def run_checks(
@@ -49,7 +50,7 @@ def run_checks(
 def _checks(new_run: Callable[[], Run], parameters: Callable[[], GcParameters], engine: str | None) -> Iterator[Check]:
     yield "plugins", lambda: check_plugins(new_run().registry)
     yield "configuration", lambda: _check_configuration(new_run(), parameters())
-    yield "repository", lambda: _check_repository(new_run(), parameters)
+    yield from (("repository", partial(_check_repository, new_run, parameters, number)) for number in _numbers(new_run))
     yield "reading", lambda: _check_reading(new_run())
     yield "live-set store", lambda: check_store(new_run().store)
     allow = _allowed(parameters)
@@ -99,11 +100,17 @@ def _check_schedule(file: ConfigFile, registry: PluginRegistry) -> str | Doubtfu
     return f"valid; {len(jobs):,} jobs" if len(jobs) != 1 else "valid; 1 job"
 
 
-def _check_repository(run: Run, parameters: Callable[[], GcParameters]) -> str | Doubtful:
+def _numbers(new_run: Callable[[], Run]) -> Iterable[int]:
+    """A number for each repository; one where the check of it says why there is none."""
+    try:
+        return range(len(new_run().repositories))
+    except Exception:  # noqa: BLE001 - the check says it
+        return (0,)
+
+
+def _check_repository(new_run: Callable[[], Run], parameters: Callable[[], GcParameters], number: int) -> Found:
     try:
         policies = parameters().policies(utc_now())
     except NessieGcError:  # the check of the configuration says it
         policies = None
-    found = [check_repository(repository, policies) for repository in run.repositories]
-    said = "; ".join(each.detail if isinstance(each, Doubtful) else each for each in found)
-    return Doubtful(said) if any(isinstance(each, Doubtful) for each in found) else said
+    return check_repository(new_run().repositories[number], policies)

@@ -17,6 +17,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, SafetyError
 from nessie_gc_core.model.batches import to_batches, to_rows
 from nessie_gc_core.model.files import FileKind
+from nessie_gc_core.model.text import json_time
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.orphans.parameters import RemoveOrphanFilesParameters
 from nessie_gc_core.services.orphans.service import RemoveOrphanFilesService
@@ -186,5 +187,5 @@ def _text(time: datetime | str | None) -> str | None:
     if not isinstance(time, datetime):
         return time
     if time.tzinfo is None:
-        raise ConfigurationError(f"`older_than` {time} has no offset; give a time with a time zone")
-    return time.isoformat()
+        raise ConfigurationError(f"`older_than` {time!s} has no offset; give a time with a time zone")
+    return json_time(time)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
-from isodate import duration_isoformat
 from rich.console import Console
 
 from nessie_gc_core import __version__
+from nessie_gc_core.cli.arguments import ID_DIGITS, IdArgument
 from nessie_gc_core.cli.logs import logging_to, standard_error
 from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.piped import piped
@@ -27,6 +27,7 @@ from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.key_values import merge
+from nessie_gc_core.model.text import iso_duration, times_in
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.report import GcReport
 
@@ -72,25 +73,34 @@ class Session:
 class GcOption(click.Option):
     """An option that can also come from the environment and the configuration file."""
 
-    def __init__(self, *declarations: str, section: str = "", key: str | None = None, **attributes: Any) -> None:
+    def __init__(
+        self,
+        *declarations: str,
+        section: str = "",
+        key: str | None = None,
+        also_argument: bool = False,
+        **attributes: Any,
+    ) -> None:
         """Takes the arguments of ``click.Option``.
 
         Args:
             declarations: its flags, and its name.
             section: the heading under which the help shows it.
             key: its name in the configuration file and, in capitals, in the environment (default: its first long flag).
+            also_argument: whether its value, an id, can be given without its name.
             attributes: more arguments of ``click.Option``.
         """
         self.key = key or next(part for part in declarations if part.startswith("--")).partition("/")[0][2:]
         attributes.setdefault("envvar", variable_of(self.key))
         super().__init__(list(declarations), **attributes)
         self.section = section
+        self.also_argument = also_argument
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         """What the help shows in brackets; a duration as it is written on the command line."""
         extra = super().get_help_extra(ctx)
         if "default" in extra and isinstance(self.default, timedelta):
-            extra["default"] = str(duration_isoformat(self.default))
+            extra["default"] = iso_duration(self.default)
         return extra
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
@@ -100,20 +110,6 @@ class GcOption(click.Option):
             return value, source
         layers = (ctx.lookup_default(self.name or ""), self.value_from_envvar(ctx), opts.get(self.name or ""))
         return [part for layer in layers if isinstance(layer, (list, tuple)) for part in layer], source
-
-
-class GcArgument(click.Argument):
-    """Arguments of a command, at least one, with a line of help."""
-
-    section = "Arguments"
-
-    def __init__(self, name: str, *, type: click.ParamType[Any], metavar: str, help: str) -> None:
-        super().__init__([name], nargs=-1, required=True, type=type, metavar=metavar)
-        self._help = help
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
-        """What the help shows."""
-        return f"{self.metavar}...", self._help
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +200,7 @@ class GcCommand(click.Command):
         aliases: Sequence[str] = (),
         examples: Sequence[str] = (),
         lasts: bool = False,
+        shortest_id: int = ID_DIGITS,
     ) -> None:
         """Takes the function; its docstring is the help unless ``help`` is given.
 
@@ -216,17 +213,27 @@ class GcCommand(click.Command):
             aliases: more names of it.
             examples: calls that the help shows, without the name of the program.
             lasts: whether it goes on until it is stopped, so that a warning that comes again is news.
+            shortest_id: how many digits of an id it takes at least without the name of an option.
         """
         self.function = function
         self.lasts = lasts
         self.aliases = tuple(aliases)
         self.examples = tuple(examples)
+        ids = (option for option in options if isinstance(option, GcOption) and option.also_argument)
+        self._ids = [IdArgument(option, shortest=shortest_id) for option in ids]
         super().__init__(
             name,
-            params=[*arguments, *options, *standard_options()],
+            params=[*arguments, *self._ids, *options, *standard_options()],
             help=help or function.__doc__,
             context_settings=dict(SETTINGS),
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses the command line; an id without a name is the value of its option."""
+        rest = super().parse_args(ctx, args)
+        for argument in self._ids:
+            argument.give(ctx)
+        return rest
 
     def invoke(self, ctx: click.Context) -> int:
         """Applies the standard options, and calls the function."""
@@ -235,6 +242,7 @@ class GcCommand(click.Command):
         session.dry_run = bool(ctx.params.get("dry_run"))
         with ExitStack() as stack:
             stack.enter_context(result_alone() if session.as_json else nullcontext())
+            stack.enter_context(times_in(ctx.params.get("time_zone")))
             logs = logging_to(
                 session.console,
                 session.verbosity,

@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from nessie_gc_core.cli.command import GcArgument, GcOption
+from nessie_gc_core.cli.arguments import GcArgument
+from nessie_gc_core.cli.command import GcOption
 from nessie_gc_core.cli.values import Duration, Instant, KeyValues, ParamType, Text, Texts
 from nessie_gc_core.model.key_values import KEY
 from nessie_gc_core.model.options import ConnectorOptions
@@ -54,6 +55,8 @@ def _option(field: dataclasses.Field[Any], hint: object) -> GcOption:
     shown["key"] = field.name.replace("_", "-")
     if field.metadata.get("metavar"):
         shown["metavar"] = field.metadata["metavar"]
+    if field.metadata.get("also_argument"):
+        shown["also_argument"] = True
     if declared is bool:
         return _switch(names, default, shown)
     if typing.get_origin(declared) in (Sequence, Mapping):

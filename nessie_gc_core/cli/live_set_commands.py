@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, tzinfo
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,12 +15,12 @@ from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand, GcOption
 from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.output import print_json, print_json_stream, say
-from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
+from nessie_gc_core.cli.screen import plain_table, print_table
 from nessie_gc_core.cli.stores import chosen_id, open_store
 from nessie_gc_core.config.settings import PruneSettings
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import duration_text, json_time, plural, shown, size_text, time_text
 from nessie_gc_core.services.pruning import PruneParameters, PruneReport, prune
 from nessie_gc_core.services.stored_live_sets import (
     LiveSetDetails,
@@ -32,6 +32,8 @@ from nessie_gc_core.services.stored_live_sets import (
 
 _ID_WIDTH = 36
 """How long an id is, which is never broken."""
+_SHORTEST = 8
+"""So many digits of an id are enough, without an option, for what deletes nothing."""
 _TIMES = ("created", "identify_completed", "expiry_started", "expiry_completed")
 
 
@@ -49,22 +51,22 @@ def list_(call: Call) -> int:
     if not live_sets:
         say("no live sets have this status" if status else "there are no live sets; 'nessie-gc mark' creates one")
         return 0
-    say(f"time zone: {_zone_name(call.zone())}")
-    print_table(_table(live_sets, failed, call.zone()))
+    print_table(_table(live_sets, failed))
     return 0
 
 
-def _table(live_sets: Iterable[LiveSet], failed: Mapping[UUID, int], zone: tzinfo | None) -> Table:
-    table = plain_table("live set", "status", "created", "mark", "sweep begun", "sweep", "error")
+def _table(live_sets: Iterable[LiveSet], failed: Mapping[UUID, int]) -> Table:
+    table = plain_table("live set", "repository", "status", "created", "mark", "sweep begun", "sweep", "error")
     table.columns[0].no_wrap, table.columns[0].min_width = True, _ID_WIDTH
     for live_set in live_sets:
         table.add_row(
             str(live_set.id),
+            Text(shown(live_set.repository)),
             _status(live_set, failed[live_set.id]),
-            shown_time(live_set.created, zone),
-            shown_duration(mark_time(live_set)),
-            shown_time(live_set.expiry_started, zone),
-            shown_duration(sweep_time(live_set)),
+            time_text(live_set.created),
+            duration_text(mark_time(live_set)),
+            time_text(live_set.expiry_started),
+            duration_text(sweep_time(live_set)),
             Text(shown(live_set.error_message or "")),
         )
     return table
@@ -88,7 +90,7 @@ def show(call: Call) -> int:
         if call.session.as_json:
             print_json_stream(_plain_details(details), parts)
         else:
-            _print_details(details, call.zone())
+            _print_details(details)
             _print_parts(parts)
     return 0
 
@@ -105,7 +107,8 @@ def delete(call: Call) -> int:
     if call.session.as_json:
         print_json({"deleted_live_set": as_plain(live_set)})
     else:
-        say(f"live set {live_set.id} ({live_set.status}) is deleted from the store; no file was touched")
+        said = f"live set {live_set.id} ({live_set.status}) of {live_set.repository}"
+        say(f"{said} is deleted from the store; no file was touched")
     return 0
 
 
@@ -124,20 +127,21 @@ def prune_(call: Call) -> int:
     if call.session.as_json:
         print_json(report.to_dict())
     else:
-        _print_pruned(report, call.zone())
+        _print_pruned(report)
     return 0
 
 
-def _print_pruned(report: PruneReport, zone: tzinfo | None) -> None:
+def _print_pruned(report: PruneReport) -> None:
     count = f"{len(report.pruned):,} live set{'' if len(report.pruned) == 1 else 's'}"
     say(f"{'would remove' if report.dry_run else 'removed'} {count}; no file was touched")
     for live_set in report.pruned:
-        say(f"  {live_set.id}  {live_set.status}, created {shown_time(live_set.created, zone)}")
+        created = time_text(live_set.created)
+        say(f"  {live_set.id}  {live_set.status} of {live_set.repository}, created {created}")
     asked = [kept for kept in report.kept if kept.asked]
     if asked:
         say(f"{len(asked):,} stay{'s' if len(asked) == 1 else ''} for reasons other than age and status:")
     for kept in asked:
-        say(f"  {kept.live_set.id}  {kept.live_set.status}: {kept.reason}")
+        say(f"  {kept.live_set.id}  {kept.live_set.status} of {kept.live_set.repository}: {kept.reason}")
     others = len(report.kept) - len(asked)
     if others:
         say(f"{others:,} stay{'s' if others == 1 else ''} because of age or status")
@@ -156,8 +160,8 @@ def list_deferred(call: Call) -> int:
         count = 0
         for deletion in deletions:
             count += 1
-            say(f"{shown_time(deletion.modified, call.zone()):19}  {deletion.location}  {deletion.path}")
-    click.echo(shown(f"{count:,} files; time zone: {_zone_name(call.zone())}"), err=True)
+            say(f"{time_text(deletion.modified):25}  {deletion.location}  {deletion.path}")
+    click.echo(plural(count, "file"), err=True)
     return 0
 
 
@@ -184,17 +188,17 @@ def _status(live_set: LiveSet, failed: int) -> str:
     return live_set.status.value + (f", {failed:,} failed" if failed else "")
 
 
-def _print_details(details: LiveSetDetails, zone: tzinfo | None) -> None:
-    for name, value in _detail_lines(details, zone):
+def _print_details(details: LiveSetDetails) -> None:
+    for name, value in _detail_lines(details):
         say(f"{name:20}{value}")
     say(f"{'content versions':20}{details.content_versions:,} of {details.contents:,} contents")
     say(f"{'base locations':20}{details.base_locations:,}")
-    say(f"{'deferred deletes':20}{details.deferred_files:,} files, {details.deferred_bytes:,} bytes")
+    say(f"{'deferred deletes':20}{plural(details.deferred_files, 'file')}, {size_text(details.deferred_bytes)}")
     for head in details.live_set.heads:
         say(f"{'reference':20}{head.name} at {head.commit_id}, cut-off policy {head.policy}")
 
 
-def _detail_lines(details: LiveSetDetails, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+def _detail_lines(details: LiveSetDetails) -> Iterator[tuple[str, str]]:
     live_set = details.live_set
     yield "live set", str(live_set.id)
     yield "status", _status(live_set, details.failed_files)
@@ -202,10 +206,10 @@ def _detail_lines(details: LiveSetDetails, zone: tzinfo | None) -> Iterator[tupl
     for name in _TIMES:
         time: datetime | None = getattr(live_set, name)
         if time is not None:
-            yield name.replace("_", " "), f"{shown_time(time, zone)} {_zone_name(zone)}"
+            yield name.replace("_", " "), time_text(time)
     for name, took in (("mark took", mark_time(live_set)), ("sweep took", sweep_time(live_set))):
         if took is not None:
-            yield name, shown_duration(took)
+            yield name, duration_text(took)
     if live_set.policies:
         yield "cut-off policies", ", ".join(live_set.policies)
     if live_set.error_message:
@@ -232,12 +236,12 @@ def _version(version: ContentVersion) -> dict[str, Any]:
 
 
 def _deletion(deletion: FileDeletion) -> dict[str, Any]:
-    modified = deletion.modified.isoformat() if deletion.modified is not None else None
-    return {"modified": modified, "size": deletion.size, "location": deletion.location, "path": deletion.path}
-
-
-def _zone_name(zone: tzinfo | None) -> str:
-    return str(zone) if zone is not None else datetime.now().astimezone().tzname() or "the machine's"
+    return {
+        "modified": json_time(deletion.modified),
+        "size": deletion.size,
+        "location": deletion.location,
+        "path": deletion.path,
+    }
 
 
 STATUS = GcOption(
@@ -285,8 +289,10 @@ _PRUNE = (
 
 LIVE_SET_COMMANDS = (
     GcCommand("list", list_, (*_LIST, *options.STORE, *options.REPORT)),
-    GcCommand("show", show, (*options.LIVE_SET, *_SHOW, *options.STORE, *options.REPORT)),
+    GcCommand("show", show, (*options.LIVE_SET, *_SHOW, *options.STORE, *options.REPORT), shortest_id=_SHORTEST),
     GcCommand("delete", delete, (*options.LIVE_SET, *_DELETE, *options.STORE, *options.REPORT)),
     GcCommand("prune", prune_, (*_PRUNE, *options.DRY_RUN, *options.STORE, *options.REPORT)),
-    GcCommand("list-deferred", list_deferred, (*options.LIVE_SET, *options.STORE, *options.REPORT)),
+    GcCommand(
+        "list-deferred", list_deferred, (*options.LIVE_SET, *options.STORE, *options.REPORT), shortest_id=_SHORTEST
+    ),
 )

@@ -17,7 +17,7 @@ from rich.logging import RichHandler
 
 from nessie_gc_core.config.environment import ATTEMPT_VARIABLE, JOB_VARIABLE, RUN_VARIABLE
 from nessie_gc_core.config.flags import with_flags
-from nessie_gc_core.model.text import json_text, shown
+from nessie_gc_core.model.text import json_text, json_time, shown
 from nessie_gc_core.services.report import GcReport
 
 LIBRARIES = ("py4j", "urllib3", "botocore", "boto3", "s3fs", "fsspec", "pyiceberg", "asyncio", "sqlalchemy", "alembic")
@@ -112,7 +112,7 @@ class _JsonFormatter(_ShownFormatter):
 
     def format(self, record: logging.LogRecord) -> str:
         body: dict[str, str | int] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "time": json_time(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname,
             "logger": record.name,
             "live_set": str(getattr(record, "live_set", "-")),

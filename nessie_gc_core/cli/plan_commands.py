@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import click
-from rich.filesize import decimal
 from rich.text import Text
 
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand
 from nessie_gc_core.cli.output import print_json, say
-from nessie_gc_core.cli.screen import plain_table, print_table, shown_time
-from nessie_gc_core.model.text import plural, shown
+from nessie_gc_core.cli.screen import plain_table, print_table
+from nessie_gc_core.model.text import plural, shown, size_text, time_text
 from nessie_gc_core.services.plans.file import PlanFile
 from nessie_gc_core.services.plans.summary import summed_up
 from nessie_gc_core.services.tally import Tally
@@ -33,11 +32,11 @@ def show_plan(call: Call) -> int:
         print_json(summary.to_dict())
         return 0
     header = plan.header
-    say(f"plan {summary.path}, made {shown_time(header.time, call.zone())} with engine {header.engine}")
+    say(f"plan {summary.path}, made {time_text(header.time)} with engine {header.engine}")
     say(f"live set {header.live_set_id} of {', '.join(header.repositories)}")
     sidecars = f", and {plural(summary.sidecars.files, 'checksum sidecar')}" if summary.sidecars.files else ""
     verb = "move to quarantine" if header.quarantine else "delete"
-    say(f"would {verb} {plural(summary.total.files, 'file')} ({decimal(summary.total.bytes)}){sidecars}")
+    say(f"would {verb} {plural(summary.total.files, 'file')} ({size_text(summary.total.bytes)}){sidecars}")
     say(f"digest (SHA-256) {summary.sha256}")
     for name, tallies in summary.groups.items():
         _print_group(name, tallies)
@@ -51,7 +50,7 @@ def _print_group(name: str, tallies: Mapping[str, Tally]) -> None:
     say("")
     table = plain_table(f"by {name}", "files", "bytes", numbers=("files", "bytes"))
     for key, tally in list(tallies.items())[:_SHOWN]:
-        table.add_row(Text(shown(key)), f"{tally.files:,}", decimal(tally.bytes))
+        table.add_row(Text(shown(key)), f"{tally.files:,}", size_text(tally.bytes))
     print_table(table)
     if len(tallies) > _SHOWN:
         say(f"and {len(tallies) - _SHOWN:,} more (--json has them all)")

@@ -6,10 +6,8 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 
 from rich.console import Console
-from rich.filesize import decimal
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,11 +16,10 @@ from rich.progress import (
     Task,
     TaskID,
     TextColumn,
-    TimeElapsedColumn,
 )
 from rich.text import Text
 
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import duration_text, shown, size_text
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.run import Progress as ProgressCallback
 from nessie_gc_core.services.run import no_progress
@@ -82,13 +79,13 @@ def _rate(task: Task) -> str:
 
 def _left(task: Task) -> str:
     seconds = task.time_remaining
-    return "" if task.finished or seconds is None else f"{timedelta(seconds=seconds)} left"
+    return "" if task.finished or seconds is None else f"{duration_text(seconds)} left"
 
 
 def _said(traffic: Traffic) -> str:
     if not traffic.requests:
         return ""
-    return f"{traffic.requests:,} request{'' if traffic.requests == 1 else 's'}, {decimal(traffic.bytes_read)}"
+    return f"{traffic.requests:,} request{'' if traffic.requests == 1 else 's'}, {size_text(traffic.bytes_read)}"
 
 
 class _RateColumn(ProgressColumn):
@@ -97,6 +94,14 @@ class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         """The rate, or nothing where it is not known yet."""
         return Text(_rate(task), style="progress.data.speed")
+
+
+class _TookColumn(ProgressColumn):
+    """How long it took so far."""
+
+    def render(self, task: Task) -> Text:
+        """The time."""
+        return Text(duration_text(task.finished_time if task.finished else task.elapsed), style="progress.elapsed")
 
 
 class _LeftColumn(ProgressColumn):
@@ -122,7 +127,7 @@ def show_progress(console: Console, *, quiet: bool) -> Iterator[ProgressCallback
             BarColumn(),
             MofNCompleteColumn(),
             _RateColumn(),
-            TimeElapsedColumn(),
+            _TookColumn(),
             _LeftColumn(),
             TextColumn("{task.fields[traffic]}", markup=False),
         )

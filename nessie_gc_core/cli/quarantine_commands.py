@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from rich.filesize import decimal
 from rich.text import Text
 
 from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand
 from nessie_gc_core.cli.output import print_json, say
-from nessie_gc_core.cli.screen import plain_table, print_table, shown_time
+from nessie_gc_core.cli.screen import plain_table, print_table
 from nessie_gc_core.cli.stores import open_store
 from nessie_gc_core.model.quarantine import Quarantine
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import json_time, shown, size_text, time_text
 from nessie_gc_core.services.quarantine.places import held_in
 
 
@@ -25,10 +24,12 @@ def list_quarantine(call: Call) -> int:
     if not found:
         say("nothing is in quarantine; 'gc --quarantine PLACE' moves files there")
         return 0
-    table = plain_table("live set", "place", "state", "until", "files", "bytes", numbers=("files", "bytes"))
+    numbers = ("files", "bytes")
+    table = plain_table("live set", "repository", "place", "state", "until", *numbers, numbers=numbers)
     for each in found:
-        until, size = shown_time(each.until, call.zone()), decimal(each.bytes)
-        table.add_row(str(each.live_set_id), Text(shown(each.place)), each.state, until, f"{each.files:,}", size)
+        until, size = time_text(each.until), size_text(each.bytes)
+        where = Text(shown(each.repository)), Text(shown(each.place))
+        table.add_row(str(each.live_set_id), *where, each.state, until, f"{each.files:,}", size)
     print_table(table)
     return 0
 
@@ -39,7 +40,7 @@ def _plain(found: Quarantine) -> dict[str, object]:
         "live_set_id": str(found.live_set_id),
         "place": found.place,
         "state": found.state.value,
-        "until": found.until.isoformat(),
+        "until": json_time(found.until),
         "files": found.files,
         "bytes": found.bytes,
     }

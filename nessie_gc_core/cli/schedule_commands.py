@@ -20,12 +20,12 @@ from nessie_gc_core.cli.output import print_json, say
 from nessie_gc_core.cli.schedule_file import watched_file
 from nessie_gc_core.cli.schedule_opened import open_schedule, warn_if_no_scheduler_has_begun
 from nessie_gc_core.cli.schedule_told import runs_table, serving_page
-from nessie_gc_core.cli.screen import plain_table, print_table, shown_time
+from nessie_gc_core.cli.screen import plain_table, print_table
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.given import Rank
 from nessie_gc_core.config.settings import PluginSettings, StoreSettings
 from nessie_gc_core.model.schedule import WENT_WRONG
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import shown, time_text
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.asking import known_jobs, pause, trigger
@@ -155,7 +155,7 @@ def list_(call: Call) -> int:
             Cell(shown(job.name)),
             job.service,
             Cell(shown(job.timing)),
-            shown_time(job.next.starts, zone) if job.next is not None else "never",
+            time_text(job.next.starts, zone) if job.next is not None else "never",
             state_of(job, now, lost),
             job.outcome.value if job.outcome is not None else "",
         )

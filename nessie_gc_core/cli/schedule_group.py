@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from nessie_gc_core.cli import options
-from nessie_gc_core.cli.command import SETTINGS, Call, GcArgument, GcCommand, GcOption
+from nessie_gc_core.cli.arguments import GcArgument
+from nessie_gc_core.cli.command import SETTINGS, Call, GcCommand, GcOption
 from nessie_gc_core.cli.values import Duration, Text, Texts
 from nessie_gc_core.model.schedule import MOST_DAYS, RunStatus
 
@@ -107,7 +108,14 @@ _HISTORY = (
         metavar="N",
         help=f"Only the latest N runs (default: {options.SHOWN_RUNS}; with --json, all).",
     ),
-    GcOption("--run", section=SECTION, type=Text(), metavar="ID", help="Show this run with its report, as JSON."),
+    GcOption(
+        "--run",
+        section=SECTION,
+        type=Text(),
+        metavar="ID",
+        also_argument=True,
+        help="Show this run with its report, as JSON.",
+    ),
 )
 _JOBS = (GcArgument("jobs", type=Text(), metavar="JOB", help="Names of jobs."),)
 _ONCE = GcOption("--once", section=SECTION, is_flag=True, help="Run what is due now, and end.")

@@ -18,11 +18,11 @@ from nessie_gc_core.cli.command import Call
 from nessie_gc_core.cli.options import SHOWN_RUNS
 from nessie_gc_core.cli.output import print_json, print_json_stream, say
 from nessie_gc_core.cli.schedule_opened import open_schedule, warn_if_no_scheduler_has_begun
-from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, shown_time
+from nessie_gc_core.cli.screen import plain_table, print_table
 from nessie_gc_core.cli.stores import open_store
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import duration_text, shown, time_text
 from nessie_gc_core.model.times import utc_now
 from nessie_gc_core.services.output_files import PIPE
 from nessie_gc_core.services.schedule.history import plain_run, started_since
@@ -134,9 +134,9 @@ def runs_table(runs: Iterable[JobRun], zone: tzinfo) -> Table:
             str(each.id),
             Cell(shown(each.job)),
             each.status.value,
-            shown_time(each.occasion.due, zone),
-            shown_time(each.started, zone),
-            shown_duration(took),
+            time_text(each.occasion.due, zone),
+            time_text(each.started, zone),
+            duration_text(took),
             Cell(shown(each.error or "")),
         )
     return table

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta, tzinfo
 
 from rich.console import Console
-from rich.filesize import decimal
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -14,8 +12,7 @@ from rich.text import Text
 from nessie_gc_core.cli.output import print_json, say, standard_output, with_names
 from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.connectors import Report
-from nessie_gc_core.model.text import plural, shown
-from nessie_gc_core.model.times import in_zone
+from nessie_gc_core.model.text import duration_text, plural, shown, size_text, time_text
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
@@ -39,33 +36,32 @@ _MEANINGS: Mapping[Outcome, str] = {
 }
 
 
-def show_report(title: str, report: GcReport, *, as_json: bool, zone: tzinfo | None, verbose: bool = False) -> int:
+def show_report(title: str, report: GcReport, *, as_json: bool, verbose: bool = False) -> int:
     """Prints the report of a run, and gives its exit code."""
     if as_json:
         print_json(report.to_dict())
     else:
-        _Page(standard_output(), zone, verbose=verbose).print(title, report)
+        _Page(standard_output(), verbose=verbose).print(title, report)
     return report.exit_code
 
 
-def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | None, verbose: bool = False) -> int:
+def show_result(title: str, report: Report, *, as_json: bool, verbose: bool = False) -> int:
     """Prints the report of any service, and gives its exit code.
 
     Args:
         title: the name of the service.
         report: what it found.
         as_json: whether one JSON object is printed.
-        zone: the time zone of the times for people.
         verbose: whether locations that were left out are named; else that is so in a report by table.
     """
     if isinstance(report, GcReport):
-        return show_report(title, report, as_json=as_json, zone=zone, verbose=verbose)
+        return show_report(title, report, as_json=as_json, verbose=verbose)
     if as_json:
         print_json(report.to_dict())
     elif hasattr(report, "__rich__") or hasattr(report, "__rich_console__"):
         collection = getattr(report, "collection", None)
         if isinstance(collection, GcReport) and collection.live_set_id:
-            _Page(standard_output(), zone, verbose=verbose).print(title, collection)
+            _Page(standard_output(), verbose=verbose).print(title, collection)
             say("")
         text = with_flags(with_names(str(report)))
         said = Text(shown(text, lines=True)) if isinstance(report, ShownAsText) else report
@@ -74,22 +70,6 @@ def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | Non
         for name, value in report.to_dict().items():
             say(f"{name.replace('_', ' ')}: {value}")
     return report.exit_code
-
-
-def shown_time(time: datetime | None, zone: tzinfo | None) -> str:
-    """A time as people read it: whole seconds in their zone."""
-    return "" if time is None else in_zone(time, zone).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def shown_duration(time: timedelta | None) -> str:
-    """A duration as people read it: ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    if time is None:
-        return ""
-    seconds = time.total_seconds()
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes = int(seconds // 60)
-    return f"{minutes} min {int(seconds % 60)} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def print_table(table: Table) -> None:
@@ -117,17 +97,16 @@ def plain_table(*columns: str, numbers: Iterable[str] = ()) -> Table:
 class _Page:
     """Prints a report."""
 
-    def __init__(self, console: Console, zone: tzinfo | None, *, verbose: bool) -> None:
+    def __init__(self, console: Console, *, verbose: bool) -> None:
         self._console = console
-        self._zone = zone
         self._verbose = verbose
 
     def print(self, title: str, report: GcReport) -> None:
         dry = ", dry run" if report.dry_run and not report.only_looks else ""
         engine = f", engine {report.engine}" if report.engine else ""
         self._line(f"{title} of {report.address or report.repository}{engine}{dry}", style="bold")
-        live_set = f"live set {report.live_set_id}, " if report.live_set_id is not None else ""
-        self._line(f"{live_set}begun {shown_time(report.started, self._zone)}")
+        for line in _live_sets(report):
+            self._line(line)
         self._read(report)
         if report.engine is not None:
             self._outcomes(report)
@@ -139,7 +118,7 @@ class _Page:
             self._line(f"plan: {plural(report.plan.files, 'file')} in {report.plan.path}, digest {report.plan.sha256}")
             self._line(f"next: nessie-gc show-plan {report.plan.path}, then nessie-gc sweep --apply {report.plan.path}")
         if report.engine is None and report.live_set_id is not None:
-            self._line(f"next: nessie-gc sweep --live-set-id {report.live_set_id}")
+            self._line(f"next: nessie-gc sweep {report.live_set_id}")
         else:
             self._verdict(report)
 
@@ -160,13 +139,13 @@ class _Page:
             how = "listed" if "list" in report.phases else "recorded earlier"
             counts.append(f"{_sum(report.files_listed)} {how} in {plural(report.locations, 'location')}")
         self._line("read: " + ", ".join(counts))
-        seconds = ", ".join(f"{name} {value:.1f} s" for name, value in report.phases.items())
+        seconds = ", ".join(f"{name} {duration_text(value)}" for name, value in report.phases.items())
         self._line(f"time: {seconds}")
         if report.traffic is not None and report.traffic.requests:
             traffic = report.traffic
             self._line(
-                f"stores: {plural(traffic.requests, 'request')}, {decimal(traffic.bytes_read)} read, "
-                f"{traffic.waited_seconds:.1f} s waited, many at the same time"
+                f"stores: {plural(traffic.requests, 'request')}, {size_text(traffic.bytes_read)} read, "
+                f"{duration_text(traffic.waited_seconds)} waited, many at the same time"
             )
 
     def _outcomes(self, report: GcReport) -> None:
@@ -176,9 +155,9 @@ class _Page:
                 name, meaning = outcome.value.replace("_", " "), _MEANINGS[outcome]
                 if report.only_looks and outcome is Outcome.WOULD_DELETE:
                     name, meaning = "found", "this command deletes no files"
-                table.add_row(name, f"{tally.files:,}", decimal(tally.bytes), meaning)
+                table.add_row(name, f"{tally.files:,}", size_text(tally.bytes), meaning)
         total = report.unreferenced
-        table.add_row("all", f"{total.files:,}", decimal(total.bytes), "", style="bold")
+        table.add_row("all", f"{total.files:,}", size_text(total.bytes), "", style="bold")
         self._console.print()
         self._console.print(table)
         if report.sidecars.files:
@@ -191,16 +170,16 @@ class _Page:
         """A row for each table (``--by-table``)."""
         if report.tables is None:
             return
-        numbers = ("files", "unreferenced", "bytes")
-        table = plain_table("table", *numbers, "", numbers=numbers)
+        numbers, several = ("files", "unreferenced", "bytes"), len(report.repositories) > 1
+        table = plain_table(*(["repository"] if several else []), "table", *numbers, "", numbers=numbers)
         for row in report.tables:
+            of = [Text(shown(", ".join(row.repositories)))] if several else []
             found = row.unreferenced
             parts = (f"{tally.files:,} {name.value.replace('_', ' ')}" for name, tally in row.outcomes.items())
             said = f"left alone: {row.left_alone}" if row.left_alone is not None else ", ".join(parts)
             name = Text(shown(", ".join(row.tables) or row.location))
-            table.add_row(
-                name, f"{row.listed.files:,}", f"{found.files:,}", decimal(found.bytes), Text(shown(with_flags(said)))
-            )
+            counts = f"{row.listed.files:,}", f"{found.files:,}", size_text(found.bytes)
+            table.add_row(*of, name, *counts, Text(shown(with_flags(said))))
         self._console.print(table)
         self._console.print()
 
@@ -284,6 +263,21 @@ class _Page:
         self._console.print(Text(shown(with_flags(text)), style=style), soft_wrap=True)
 
 
+def _live_sets(report: GcReport) -> Iterator[str]:
+    """When the run began, and which live set is of which repository: of several, a line for each."""
+    begun = f"begun {time_text(report.started)}"
+    if len(report.repositories) == 1 and report.live_set_id is not None:
+        (one,) = report.repositories
+        of = "" if one.repository == one.address else f" of {one.repository}"  # the line above names the address
+        yield f"live set {report.live_set_id}{of}, {begun}"
+        return
+    yield begun
+    for each in report.repositories:
+        where = "" if each.repository == each.address else f" ({each.address})"
+        unread = "" if each.unread is None else ", which could not be read"
+        yield f"live set {each.live_set_id or '(none)'} of {each.repository}{where}{unread}"
+
+
 def _folded_lines(
     by_reason: Mapping[str | None, Sequence[str]], noun: str, *, complete: bool
 ) -> Iterator[tuple[str, int]]:
@@ -298,4 +292,4 @@ def _folded_lines(
 
 
 def _sum(tally: Tally) -> str:
-    return f"{plural(tally.files, 'file')} ({decimal(tally.bytes)})"
+    return f"{plural(tally.files, 'file')} ({size_text(tally.bytes)})"

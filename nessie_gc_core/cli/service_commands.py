@@ -50,7 +50,7 @@ def _runner(service: AnyService) -> Callable[[Call], int]:
     def run(call: Call) -> int:
         report, session = _run(service, call), call.session
         verbose = session.verbosity > 0
-        code = show_result(service.name, report, as_json=session.as_json, zone=call.zone(), verbose=verbose)
+        code = show_result(service.name, report, as_json=session.as_json, verbose=verbose)
         if code and session.quiet:  # nobody may read the report; cron mails what goes to standard error
             tell_incomplete(service.name, report, session)
         return code

@@ -6,6 +6,8 @@ import dataclasses
 import functools
 import re
 import shlex
+from collections.abc import Iterator
+from typing import Any
 
 from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS
 from nessie_gc_core.plugins import installed
@@ -21,7 +23,7 @@ def with_flags(text: str) -> str:
     """The text in the words of the command line.
 
     The core writes a setting as `` `min_age` ``, and what to do next as `` `sweep(resume=True, live_set_id=...)` ``:
-    here these are ``--min-age`` and ``'nessie-gc sweep --resume --live-set-id ...'``.
+    here these are ``--min-age`` and ``'nessie-gc sweep --resume ...'``, an id without the name of its option.
     """
     return _CALL.sub(_command, _SETTING.sub(_flag, text)) if "`" in text else text
 
@@ -31,7 +33,7 @@ def _command(found: re.Match[str]) -> str:
     for name, value in re.findall(_ARGUMENT, found[2]):
         if name not in _settings() and name not in _OTHERWISE:
             return found[0]
-        words += _words(_long(_OTHERWISE.get(name, name)), value)
+        words += [value.strip("'")] if name in _ids() else _words(_long(_OTHERWISE.get(name, name)), value)
     return f"'{' '.join(words)}'"
 
 
@@ -53,5 +55,15 @@ def _flag(found: re.Match[str]) -> str:
 @functools.cache
 def _settings() -> frozenset[str]:
     """The names of all settings and parameters; whatever else stands between such marks came from data."""
+    return frozenset(field.name for field in _fields()) | COMMAND_LINE_ONLY
+
+
+@functools.cache
+def _ids() -> frozenset[str]:
+    """The names of those that commands take without the name of the option, too."""
+    return frozenset(field.name for field in _fields() if field.metadata.get("also_argument"))
+
+
+def _fields() -> Iterator[dataclasses.Field[Any]]:
     groups = (*SETTINGS, *(service.Parameters for service in installed().services.by_name().values()))
-    return frozenset(field.name for group in groups for field in dataclasses.fields(group)) | COMMAND_LINE_ONLY
+    yield from (field for group in groups for field in dataclasses.fields(group))

@@ -9,8 +9,6 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from isodate import duration_isoformat
-
 from nessie_gc_core.config.environment import connector_variable, variable_of
 from nessie_gc_core.config.file import DEFAULT_REPOSITORY, ConfigFile
 from nessie_gc_core.config.given import Given, Rank
@@ -28,6 +26,7 @@ from nessie_gc_core.config.specs import (
 from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnector
 from nessie_gc_core.model.key_values import parse_key_values
 from nessie_gc_core.model.options import ConnectorOptions, ConnectorSpec
+from nessie_gc_core.model.text import iso_duration, json_time
 from nessie_gc_core.model.urls import split_credentials
 from nessie_gc_core.plugins import PluginRegistry
 
@@ -265,9 +264,9 @@ def _origin(section: str, name: str, value: object, *, rank: Rank, where: str, h
 def plain_value(value: object) -> Any:
     """A value as JSON and TOML have it: durations and instants as texts."""
     if isinstance(value, timedelta):
-        return str(duration_isoformat(value))
+        return iso_duration(value)
     if isinstance(value, datetime):
-        return value.isoformat()
+        return json_time(value)
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
 from nessie_gc_core.demo.collector import Collection
+from nessie_gc_core.model.text import duration_text, size_text
 
 _OUTCOMES = (
     "deleted",
@@ -58,7 +58,7 @@ class Screen:
         with self.console.status(title):
             yield
         tick = ("✓ ", "green") if self.console.is_terminal else "- "
-        seconds = (f"{time.monotonic() - started:6.1f} s", "dim")
+        seconds = (f"{duration_text(time.monotonic() - started):>8}", "dim")
         self.console.print(Text.assemble(tick, f"{done or title:<{_TITLE_WIDTH}}", seconds), soft_wrap=True)
 
     def heading(self, text: str) -> None:
@@ -76,12 +76,12 @@ class Screen:
         read = [f"{_shown(report[name])} {name.replace('_', ' ')}" for name in _READ if name in report]
         if read:
             self.line(f"  read: {', '.join(read)}")
-        phases = [f"{name} {seconds:.1f}" for name, seconds in report.get("phases", {}).items()]
+        phases = [f"{name} {duration_text(seconds)}" for name, seconds in report.get("phases", {}).items()]
         if phases:
-            self.line(f"  seconds: {', '.join(phases)}")
+            self.line(f"  time: {', '.join(phases)}")
         for outcome in _OUTCOMES:
             if collection.count(outcome):
-                size = decimal(collection.size(outcome))
+                size = size_text(collection.size(outcome))
                 self.line(f"  {outcome.replace('_', ' ')}: {collection.count(outcome)} files, {size}")
 
     def folders(self, counts: Sequence[FolderCount], *, gone: str = "deleted") -> None:
@@ -92,7 +92,7 @@ class Screen:
         table.add_column("why it stays")
         for count in counts:
             missing = str(count.before - count.after)
-            left = f"{count.after} ({decimal(count.after_bytes)})"
+            left = f"{count.after} ({size_text(count.after_bytes)})"
             table.add_row(f"  {count.name}", str(count.before), missing, left, count.why)
         self.console.print(table)
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.locations import depth
+from nessie_gc_core.model.text import duration_text
 
 MIN_AGE_FLOOR = timedelta(hours=1)
 """A shorter minimum age must be requested explicitly (S8)."""
@@ -67,11 +68,11 @@ class AgeLimit:
             ConfigurationError: it is too short, and this was not requested explicitly.
         """
         if self.min_age < timedelta(0):
-            raise ConfigurationError(f"`min_age` must not be negative, not {self.min_age}")
+            raise ConfigurationError(f"`min_age` must not be negative, not {duration_text(self.min_age)}")
         if floor and self.min_age < MIN_AGE_FLOOR:
             raise ConfigurationError(
-                f"`min_age` {self.min_age} is below one hour: files of running commits could be deleted; use "
-                "`no_age_floor` if nobody writes to this lake"
+                f"`min_age` {duration_text(self.min_age)} is below one hour: files of running commits could be "
+                "deleted; use `no_age_floor` if nobody writes to this lake"
             )
 
     def newest_deletable(self, references_listed: datetime, store_now: datetime, *others_now: datetime) -> datetime:

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from nessie_gc_core.model.policies import SWEPT_ONLY_BY, is_sweeper
 from nessie_gc_core.model.row_digests import RowsDigest, RowValues
+from nessie_gc_core.model.text import time_text
 
 EXPECTED = "~expired"
 """Ends the ids of commits that are not made yet. No commit has it, so that every re-check walks the real ones (S9)."""
@@ -230,7 +231,7 @@ class LeaseHolder:
     """When the lease expires, UTC, unless it is renewed."""
 
     def __str__(self) -> str:
-        since, until = (time.isoformat(timespec="seconds") for time in (self.since, self.until))
+        since, until = (time_text(time) for time in (self.since, self.until))
         return f"process {self.process} on {self.host} (owner {self.owner!r}, since {since}, until {until})"
 
 

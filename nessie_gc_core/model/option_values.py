@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
-from isodate import duration_isoformat
 from pydantic import AwareDatetime, Field, FiniteFloat, TypeAdapter
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.key_values import KEY, parse_key_values
 from nessie_gc_core.model.policies import parse_duration, parse_instant
+from nessie_gc_core.model.text import iso_duration, json_time
 
 OptionValue = str | int | float | bool | None | Sequence[str] | Mapping[str, str]
 """Values of options in a :class:`ConnectorSpec`: plain values that survive JSON and pickling."""
@@ -193,8 +193,8 @@ _SCALARS: Mapping[type, _Form] = {
 # ---- words --------------------------------------------------------------------------------------------
 def _shown(bound: object) -> str:
     if isinstance(bound, timedelta):
-        return str(duration_isoformat(bound))
-    return bound.isoformat() if isinstance(bound, datetime) else str(bound)
+        return iso_duration(bound)
+    return json_time(bound) if isinstance(bound, datetime) else str(bound)
 
 
 def _text_of(value: object, *, shown: bool) -> str:

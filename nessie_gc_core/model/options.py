@@ -38,6 +38,7 @@ def option(
     whole: bool = False,
     shown: bool = True,
     positional: bool = False,
+    also_argument: bool = False,
     per_machine: bool = False,
 ) -> _T:
     """Declares an option with its default and its help text.
@@ -54,12 +55,14 @@ def option(
         whole: whether a string is one item of a list, including its commas.
         shown: whether its value may be shown; set to false for secrets.
         positional: whether its values are arguments of the command; at least one is required.
+        also_argument: whether the command takes its value without the name of the option, too; for ids.
         per_machine: whether schedulers on two machines may have different values of it, because it decides only where
             and how fast a run works, such as a path of that machine: it never decides what is deleted.
     """
     metadata = {"help": help, "secret": not shown, "flag": flag, "metavar": metavar, "section": section}
     more = {"minimum": minimum, "maximum": maximum, "key": key, "whole": whole, "positional": positional}
-    return typing.cast(_T, _field(default, {**metadata, **more, "per_machine": per_machine}))
+    told = {"per_machine": per_machine, "also_argument": also_argument}
+    return typing.cast(_T, _field(default, {**metadata, **more, **told}))
 
 
 def secret(

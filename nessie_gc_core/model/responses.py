@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from nessie_gc_core.errors import ConfigurationError, LimitExceededError, RepositoryError
+from nessie_gc_core.model.text import duration_text, plural
 
 MAX_BYTES = 256 * 1024 * 1024
 """The size of one response by default, unpacked; a page of Nessie has about one megabyte."""
@@ -57,8 +58,8 @@ def joined(parts: Iterable[bytes], what: str, limits: ResponseLimits) -> bytes:
         size += len(part)
         if size > limits.max_response_bytes:
             raise LimitExceededError(
-                f"{what} has more than {limits.max_response_bytes:,} bytes once it is unpacked; check the server, or "
-                "raise the option max_response_bytes"
+                f"{what} has more than {plural(limits.max_response_bytes, 'byte')} once it is unpacked; check the "
+                "server, or raise the option max_response_bytes"
             )
         found.append(part)
     return b"".join(found)
@@ -106,7 +107,7 @@ class Deadline:
         _CURRENT.reset(self._before)
         if self.expired and not isinstance(error, LimitExceededError):  # a connection that ends may look like its end
             raise LimitExceededError(
-                f"{self._what} took longer than {self._seconds:g} s; check the server, or raise the option "
+                f"{self._what} took longer than {duration_text(self._seconds)}; check the server, or raise the option "
                 "response_timeout_seconds"
             ) from error
 

@@ -1,16 +1,31 @@
-"""Text that came from data, made fit to be seen: no control character reaches a terminal or a log (S28)."""
+"""Text for people and for JSON: data made fit to be seen (S28), and sizes, times and durations in one form each.
+
+No control character of data reaches a terminal or a log. Nothing else formats a size, a time or a duration.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import overload
+
+from isodate import duration_isoformat
+
+from nessie_gc_core.model.times import in_zone
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Control and format characters (escape sequences, changes of direction), half surrogates, ends of lines."""
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PASSWORD = re.compile(r"(?<=://)[^/\s:@'\"]*:(?!\d*[/?'\"\s]|\d*$)[^\s'\"]*@")
 """User and password before the host of a URL, whatever the password is made of; not a port, with an ``@`` behind it."""
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_zone: ContextVar[tzinfo | None] = ContextVar("zone", default=None)
+"""The zone of whoever reads the times; ``None``: that of the machine."""
 _IN_JSON = re.compile(r"[^\x20-\x7e\n]")
 
 
@@ -68,3 +83,82 @@ def plural(count: int | None, noun: str) -> str:
     if count is None:
         return f"an unknown number of {noun}s"
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+# ---- sizes, times and durations -----------------------------------------------------------------------
+def size_text(size: int) -> str:
+    """A size for people, in binary units: ``7.5 MiB``, ``1,023 B``.
+
+    Where two lengths are compared, or the exact one is the news, ``plural(size, "byte")`` has every digit.
+    """
+    if abs(size) < 1024:
+        return f"{size:,} B"
+    factor, unit = size_unit(abs(size))
+    return f"{size / factor:,.1f} {unit}"
+
+
+def size_unit(most: int) -> tuple[int, str]:
+    """The unit in which sizes up to ``most`` are shown: its bytes, and its name."""
+    power = 0
+    while most >= 1024 ** (power + 1) - 1024**power // 20 and power < len(_SIZES) - 1:  # 1,023.95 and more round up
+        power += 1
+    return 1024**power, _SIZES[power]
+
+
+@contextmanager
+def times_in(zone: tzinfo | None) -> Iterator[None]:
+    """Times for people are in this zone meanwhile (``None``: as before)."""
+    token = _zone.set(zone or _zone.get())
+    try:
+        yield
+    finally:
+        _zone.reset(token)
+
+
+def time_text(time: datetime | None, zone: tzinfo | None = None) -> str:
+    """A time for people: whole seconds with their offset, ``2026-01-31 14:05:00+01:00``; ``None``: empty.
+
+    Args:
+        time: an aware time.
+        zone: of whoever reads it (default: that of :func:`times_in`, else that of the machine).
+    """
+    return "" if time is None else in_zone(time, zone or _zone.get()).isoformat(sep=" ", timespec="seconds")
+
+
+@overload
+def json_time(time: datetime) -> str: ...
+@overload
+def json_time(time: None) -> None: ...
+@overload
+def json_time(time: datetime | None) -> str | None: ...
+def json_time(time: datetime | None) -> str | None:
+    """A time in JSON and files: ISO 8601, UTC, ``2026-01-31T13:05:00Z``; ``None`` as it is."""
+    return None if time is None else in_zone(time, UTC).isoformat().replace("+00:00", "Z")
+
+
+def duration_text(time: timedelta | float | None) -> str:
+    """A duration for people: ``4.2 s``, ``3 min 20 s``, ``2 h 5 min``, ``7 d``; ``None``: empty.
+
+    Args:
+        time: the duration; a number is seconds.
+    """
+    if time is None:
+        return ""
+    seconds = time.total_seconds() if isinstance(time, timedelta) else float(time)
+    if seconds < 0:
+        return f"-{duration_text(-seconds)}"
+    if round(seconds, 1) < 60:
+        text = f"{seconds:.{1 if seconds >= 0.1 else 2}f}"
+        return f"{text.rstrip('0').rstrip('.')} s"
+    left = round(seconds)
+    for larger, smaller, most in ((60, 1, 3600), (3600, 60, 86_400), (86_400, 3600, None)):
+        if most is None or left < most:
+            names = {1: "s", 60: "min", 3600: "h", 86_400: "d"}
+            first, rest = left // larger, left % larger // smaller
+            return f"{first:,} {names[larger]}" + (f" {rest} {names[smaller]}" if rest else "")
+    raise AssertionError
+
+
+def iso_duration(time: timedelta) -> str:
+    """A duration as options and JSON have it: ISO 8601, ``P7D``."""
+    return str(duration_isoformat(time))

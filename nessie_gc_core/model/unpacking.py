@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.text import plural
 
 MEBIBYTE = 1024 * 1024
 ALWAYS_ALLOWED = 16 * MEBIBYTE
@@ -55,7 +56,7 @@ class Limit:
     @property
     def reason(self) -> str:
         """Why a file that has more is not read."""
-        return f"it has more than {self.most:,} bytes; the limit is {self.option}"
+        return f"it has more than {plural(self.most, 'byte')}; the limit is {self.option}"
 
     def room(self, stored: int) -> Room:
         """What a file of so many stored bytes may unpack to."""

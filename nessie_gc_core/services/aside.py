@@ -32,6 +32,7 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.row_digests import RowsDigest
+from nessie_gc_core.model.text import time_text
 
 _Statuses = Mapping[UUID, LiveSetStatus]
 
@@ -86,7 +87,7 @@ class AsideStore(LiveSetStore):
     def _note_of(self, repository: str) -> str | None:
         holder = self._store.lease(repository) or self._busy.get(repository)
         if holder is not None:
-            since = f"{holder.since:%Y-%m-%d %H:%M:%S} UTC"
+            since = f"{time_text(holder.since)}"
             return (
                 f"another run works on {repository} ({holder.host}, process {holder.process}, since {since}), so this "
                 "answer may already be out of date"

@@ -9,6 +9,7 @@ from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.model.locations import folders_of
 from nessie_gc_core.services.places import Dropped
 from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.run import number_of
 from nessie_gc_core.services.tally import TableTally, Tally
 
 
@@ -28,8 +29,8 @@ def by_table(
     Args:
         plan: what was swept, and what was not and why.
         report: the outcome of files.
-        names: content ids and names.
-        homes: content ids and raw locations.
+        names: content ids, qualified, and names.
+        homes: the same ids and raw locations.
         listed: files and bytes of each unit.
         dropped: contents that are gone.
     """
@@ -38,13 +39,17 @@ def by_table(
     by_id: dict[str, set[str]] = {}
     for content_id, name in names:
         by_id.setdefault(content_id, set()).add(name)
-    live = ((location, by_id.get(content_id, ())) for content_id, location in homes)
-    gone = ((each.location, [f"{each.name or 'an unknown table'} (dropped)"]) for each in dropped)
+    live = ((content_id, location, by_id.get(content_id, ())) for content_id, location in homes)
+    gone = ((None, each.location, [f"{each.name or 'an unknown table'} (dropped)"]) for each in dropped)
     found: dict[str, set[str]] = {}
-    for location, named in (*live, *gone):
+    identities = {number: each.repository for number, each in enumerate(report.repositories)}
+    repositories: dict[str, set[str]] = {}
+    for of, location, named in (*live, *gone):
         root = _root(spellings.prefix_or_none(location), location, reasons)
         if root is not None:
             found.setdefault(root, set()).update(named)
+            if of is not None and number_of(of) in identities:
+                repositories.setdefault(root, set()).add(identities[number_of(of)])
     for root in plan.roots:
         if root in listed or root in report.outcomes_in:
             found.setdefault(root, set())
@@ -52,6 +57,7 @@ def by_table(
         TableTally(
             tables=tuple(sorted(named)),
             location=root,
+            repositories=tuple(sorted(repositories.get(root, ()))),
             listed=Tally(*listed.get(root, (0, 0))),
             outcomes=report.outcomes_in.get(root, {}),
             left_alone=reasons[root],

@@ -21,10 +21,11 @@ from nessie_gc_core.errors import (
 from nessie_gc_core.model.batches import Row, to_batches, to_texts
 from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.limits import AllowedLocations
+from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import store_of
 from nessie_gc_core.model.policies import ReferencePolicies
 from nessie_gc_core.model.repository import ICEBERG_TABLE, ICEBERG_VIEW, ContentVersion, Reference
-from nessie_gc_core.model.text import one_line, shown, without_passwords
+from nessie_gc_core.model.text import one_line, plural, shown, without_passwords
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.heads import contents_at
 from nessie_gc_core.services.hints import unmatched_patterns
@@ -58,6 +59,8 @@ class CheckResult:
     """What was found; where the check failed, what to do."""
     warning: bool = False
     """Whether it passed, and is probably not what was meant."""
+    repository: str | None = None
+    """The identity of the repository that it is about; ``None``: it is about no certain one."""
 
     @property
     def state(self) -> str:
@@ -69,19 +72,28 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Doubtful:
-    """What a check found that is probably not what was meant."""
+class Found:
+    """What a check found."""
 
     detail: str
+    repository: str | None = None
+    """The identity of the repository that it is about."""
 
 
-def checked(name: str, check: Callable[[], str | Doubtful]) -> CheckResult:
+class Doubtful(Found):
+    """What a check found that is probably not what was meant."""
+
+    __slots__ = ()
+
+
+def checked(name: str, check: Callable[[], str | Found]) -> CheckResult:
     """Runs one check; what it raises is its failure."""
     try:
         found = check()
-        if isinstance(found, Doubtful):
-            return CheckResult(name=name, passed=True, detail=found.detail, warning=True)
-        return CheckResult(name=name, passed=True, detail=found)
+        if isinstance(found, str):
+            return CheckResult(name=name, passed=True, detail=found)
+        doubt = isinstance(found, Doubtful)
+        return CheckResult(name=name, passed=True, detail=found.detail, warning=doubt, repository=found.repository)
     except Exception as error:  # noqa: BLE001 - a check that fails never stops the others
         said = str(error) if isinstance(error, NessieGcError) else f"{type(error).__name__}: {one_line(error)}"
         said = f"{said}; {_ALL_RIGHTS}" if _GRANT in said else said
@@ -102,16 +114,19 @@ def check_plugins(registry: PluginRegistry) -> str:
     return ", ".join(plugin.origin for plugin in registry.plugins)
 
 
-def check_repository(repository: RepositoryConnector, policies: ReferencePolicies | None = None) -> str | Doubtful:
+def check_repository(repository: RepositoryConnector, policies: ReferencePolicies | None = None) -> Found:
     """Whether the repository lists references, a log and contents, and every pattern of the policies matches one."""
     references = list(repository.references())
-    names = [reference.name for reference in references]
-    found = f"{repository.address()} has {len(names)} {'reference' if len(names) == 1 else 'references'}"
+    names, identity, address = [each.name for each in references], repository.identity(), repository.address()
+    named = address if address == identity else f"{address}, repository {identity},"
+    found = f"{named} has {plural(len(names), 'reference')}"
     warnings = [
         *(unmatched_patterns(policies, names) if policies is not None else ()),
         *_hidden(repository, references),
     ]
-    return Doubtful("; ".join([found, *warnings])) if warnings else f"{found}; {_NOT_TRIED}"
+    if warnings:
+        return Doubtful("; ".join([found, *warnings]), identity)
+    return Found(f"{found}; {_NOT_TRIED}", identity)
 
 
 def _hidden(repository: RepositoryConnector, references: Sequence[Reference]) -> Iterator[str]:
@@ -215,10 +230,16 @@ def _first_read(connectors: OpenConnectors, contents: Sequence[ContentVersion]) 
 
 
 def check_store(store: LiveSetStore) -> str:
-    """Whether the store answers."""
-    newest = first_of(store.live_sets())
-    found = "it has no live set yet" if newest is None else f"its newest live set is {newest.id}, {newest.status}"
-    return f"{found}; not tried: writing"
+    """Whether the store answers, and which repositories it has live sets of."""
+    newest: dict[str, LiveSet] = {}
+    for each in store.live_sets():
+        newest[each.repository] = max(each, newest.get(each.repository, each), key=lambda live_set: live_set.created)
+    found = [f"{each.id} of {repository}, {each.status}" for repository, each in sorted(newest.items())]
+    if not found:
+        return "it has no live set yet; not tried: writing"
+    if len(found) == 1:
+        return f"its newest live set is {found[0]}; not tried: writing"
+    return f"it has live sets of {len(found):,} repositories, the newest are {'; '.join(found)}; not tried: writing"
 
 
 def check_location(choice: ConnectorChoice, location: str) -> str | Doubtful:

@@ -8,7 +8,7 @@ to both.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from nessie_gc_core.algorithms.guard import StoreAges
 from nessie_gc_core.config.connectors import OpenConnectors
@@ -16,7 +16,7 @@ from nessie_gc_core.connectors import SupportsSharedClock, SupportsStoreClock
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.limits import AgeLimit
 from nessie_gc_core.model.locations import store_of, with_slash
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import duration_text, one_line
 from nessie_gc_core.services.preconditions import TOLERANCE
 from nessie_gc_core.services.run import Run
 
@@ -36,11 +36,10 @@ def times_now(run: Run) -> tuple[datetime, ...]:
             continue
         if theirs is not None:
             times.append(theirs)
-            difference = timedelta(seconds=round(abs(theirs - times[0]).total_seconds()))
+            difference = abs(theirs - times[0])
             if difference > TOLERANCE:
-                report.warn(
-                    f"the clocks of this machine and of the {name} differ by {difference}; correct the wrong one"
-                )
+                said = duration_text(difference)
+                report.warn(f"the clocks of this machine and of the {name} differ by {said}; correct the wrong one")
     return tuple(times)
 
 

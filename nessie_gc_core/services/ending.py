@@ -185,7 +185,7 @@ def _counts(done: Mapping[str, Tally]) -> str:
 
 def _next(command: Command) -> str:
     report = command.report
-    which = f"--live-set-id {report.live_set_id}"
+    which = report.live_set_id
     if command.name == "deferred-deletes":
         return f"{command.as_called} {which}"
     swept = "expand" in report.phases

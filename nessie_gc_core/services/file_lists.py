@@ -15,7 +15,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, SafetyError
 from nessie_gc_core.model.locations import LocationRules, scheme_of, store_of
 from nessie_gc_core.model.relations import REACHABLE_FILES
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import duration_text, plural, time_text
 from nessie_gc_core.services.listed_tables import open_file_lists
 from nessie_gc_core.services.parameters import CollectionParameters
 from nessie_gc_core.services.preconditions import TOLERANCE
@@ -49,10 +49,10 @@ class FileLists:
         times = [made for made in (given, *(each.made for each in lists)) if made is not None]
         if not times:
             return cls(lists=lists)
-        age = timedelta(seconds=round(max(timedelta(0), run.clock() - min(times)).total_seconds()))
+        age = max(timedelta(0), run.clock() - min(times))
         run.report.warn(
-            f"the file list is {age} old: it was made at {min(times)}, from which `min_age` counts back; what was "
-            "written later is not seen"
+            f"the file list is {duration_text(age)} old: it was made at {time_text(min(times))}, from which `min_age` "
+            "counts back; what was written later is not seen"
         )
         return cls(lists=lists, made=min(times))
 
@@ -77,13 +77,13 @@ class FileLists:
 def _check_age(name: str, made: datetime, now: datetime, max_age: timedelta) -> None:
     if made - now > TOLERANCE:
         raise SafetyError(
-            f"the file list {name!r} is from the future: made at {made}, and now it is {now}; correct the wrong clock, "
-            "or `file_list_time`"
+            f"the file list {name!r} is from the future: made at {time_text(made)}, and now it is {time_text(now)}; "
+            "correct the wrong clock, or `file_list_time`"
         )
     if now - made > max_age:
         raise SafetyError(
-            f"the file list {name!r} is {now - made} old, `file_list_max_age` is {max_age}: use a newer one; a day may "
-            "be missing"
+            f"the file list {name!r} is {duration_text(now - made)} old, `file_list_max_age` is "
+            f"{duration_text(max_age)}: use a newer one; a day may be missing"
         )
 
 

@@ -35,7 +35,7 @@ from nessie_gc_core.model.batches import Row, rows_to_versions
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import store_of, with_slash
 from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, time_text
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.places import Dropped, Homes, WithFolders, distinct_places, marked_live_sets
@@ -157,7 +157,7 @@ class ForgottenTables:
             if repository not in looked:
                 raise InDoubtError(
                     f"{repository} has records in the same store, but has not been marked since "
-                    f"{self._witness.created.isoformat()}; mark it, or move its records"
+                    f"{time_text(self._witness.created)}; mark it, or move its records"
                 )
 
     def _in_live_sets(self) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.text import json_time
 from nessie_gc_core.services.output_files import check_output
 
 _FORMAT = "nessie-gc-known-unknowns-1"
@@ -78,7 +79,7 @@ class KnownUnknowns:
             OSError: it cannot be written, and is as it was.
         """
         known = [thing._asdict() for thing in sorted(set(things))]
-        text = json.dumps({"format": _FORMAT, "written": at.isoformat(), "known": known}, indent=1)
+        text = json.dumps({"format": _FORMAT, "written": json_time(at), "known": known}, indent=1)
         target = Path(self.file)
         part = target.with_name(f"{target.name}.unfinished")
         try:

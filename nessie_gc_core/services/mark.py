@@ -17,7 +17,7 @@ from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.live_sets import marked_with
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.policies import SWEPT_ONLY_BY, ReferencePolicies
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, time_text
 from nessie_gc_core.services.added_versions import AddedVersions
 from nessie_gc_core.services.clocks import times_now
 from nessie_gc_core.services.hints import unmatched_patterns
@@ -138,8 +138,7 @@ class _Marking:
         known, reason = newest(self._run, named.repository), one_line(error)
         self._run.report.unreadable[named.address] = reason
         self._run.report.warn(
-            f"{named.address} cannot be read, so nothing that it had up to {known.created:%Y-%m-%d %H:%M} UTC is "
-            "deleted"
+            f"{named.address} cannot be read, so nothing that it had up to {time_text(known.created)} is deleted"
         )
         return replace(named, live_set_id=str(known.id), unread=reason)
 

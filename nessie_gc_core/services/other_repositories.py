@@ -16,6 +16,7 @@ from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.errors import SafetyError, UnknownLocationError
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import LocationRules, home_of_metadata
+from nessie_gc_core.model.text import time_text
 from nessie_gc_core.services.places import Dropped, marked_live_sets, said_places
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import ASKED_AT_ONCE
@@ -133,7 +134,7 @@ class OtherRepositories:
                 continue
             some = f"at least {MOST_SHARED}" if len(shared) >= MOST_SHARED else str(len(shared))
             said = (
-                f"{some} of the locations to sweep had tables of {name} as well on {newest.created:%Y-%m-%d}, for "
+                f"{some} of the locations to sweep had tables of {name} as well at {time_text(newest.created)}, for "
                 f"example {shared[0]}: what it needs there is unknown; collect both repositories in one run, use "
                 "'move-records' if they are the same one, or delete the live sets of one that is no longer used"
             )

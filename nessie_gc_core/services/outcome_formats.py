@@ -18,7 +18,7 @@ from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.batches import Row, from_micros, to_batches
 from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.model.report_format import FILE_KEY, FORMAT
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import json_time, one_line
 
 RECORDED = pa.schema(
     [*OUTCOMES, pa.field("live_set_id", pa.string(), nullable=False), pa.field("recorded", pa.int64(), nullable=False)]
@@ -100,7 +100,7 @@ class JsonLines(OutcomeFormat):
         """Adds lines; their times are ISO 8601."""
         for row in batch.to_pylist():
             times = {name: from_micros(row[name]) for name in _TIMES}
-            line = {**row, **{name: time.isoformat() if time else None for name, time in times.items()}}
+            line = {**row, **{name: json_time(time) for name, time in times.items()}}
             self._file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
 
     def sync(self) -> None:

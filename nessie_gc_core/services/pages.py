@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import shown, size_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -17,7 +17,6 @@ def page_environment(*packages: str) -> Environment:
         ImportError: Jinja is not installed.
     """
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-    from jinja2.filters import do_filesizeformat
 
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
@@ -28,5 +27,5 @@ def page_environment(*packages: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["count"] = lambda number: f"{number:,}"
-    environment.filters["size"] = lambda number: do_filesizeformat(number, binary=True)
+    environment.filters["size"] = size_text
     return environment

@@ -285,6 +285,7 @@ def live_set_id_option() -> str | None:
         section=_LIVE_SET,
         flag="-l",
         metavar="ID",
+        also_argument=True,
         help="Id of the live set, or its first characters (4 or more).",
     )
 

@@ -9,6 +9,7 @@ from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, SafetyError
 from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, next_step, wrong_status
+from nessie_gc_core.model.text import duration_text, time_text
 from nessie_gc_core.services.run import Run
 
 TOLERANCE = timedelta(minutes=1)
@@ -37,13 +38,13 @@ def check_age(live_set: LiveSet, now: datetime, max_age: timedelta) -> None:
     newest = max(live_set.created, live_set.references_listed or live_set.created)
     if newest - now > TOLERANCE:
         raise SafetyError(
-            f"live set {live_set.id} is from the future: created at {newest}, and now it is {now}; correct the wrong "
-            "clock and mark again"
+            f"live set {live_set.id} is from the future: created at {time_text(newest)}, and now it is "
+            f"{time_text(now)}; correct the wrong clock and mark again"
         )
     if now - live_set.created > max_age:
         raise SafetyError(
-            f"live set {live_set.id} of {live_set.repository} is {now - live_set.created} old, `max_live_set_age` is "
-            f"{max_age}: mark again"
+            f"live set {live_set.id} of {live_set.repository} is {duration_text(now - live_set.created)} old, "
+            f"`max_live_set_age` is {duration_text(max_age)}: mark again"
         )
 
 

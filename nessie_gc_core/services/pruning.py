@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from isodate import duration_isoformat
-
 from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.config.settings import PruneSettings
 from nessie_gc_core.connectors import LiveSetStore, Service
@@ -16,7 +14,7 @@ from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetNot
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, marked_with
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import Reach, ReferencePolicies
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import duration_text, plural
 from nessie_gc_core.model.times import Clock, utc_now
 from nessie_gc_core.services.run import GoOn, Run, never_stopped
 from nessie_gc_core.services.scope import ASKED_AT_ONCE
@@ -186,7 +184,7 @@ class _Pruning:
     def _not_asked(self, live_set: LiveSet) -> str | None:
         """Why the rule does not cover it."""
         if self._now - live_set.created <= self._rule.older_than:
-            return f"it is not older than {duration_isoformat(self._rule.older_than)}"
+            return f"it is not older than {duration_text(self._rule.older_than)}"
         if self._rule.status and live_set.status not in self._rule.status:
             return f"its status is {live_set.status}"
         return None

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from nessie_gc_core.errors import IncompleteError
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import json_time, plural
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.without_pandas import check_pandas
 from nessie_gc_core.model.work import Traffic
@@ -231,8 +231,8 @@ class GcReport:
             "live_set_id": self.live_set_id,
             "engine": self.engine,
             "dry_run": self.dry_run,
-            "started": self.started.isoformat() if self.started else None,
-            "finished": self.finished.isoformat() if self.finished else None,
+            "started": json_time(self.started),
+            "finished": json_time(self.finished),
             "phases": {name: round(seconds, 3) for name, seconds in self.phases.items()},
             "references": self.references,
             "commits": self.commits,

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
+from nessie_gc_core.model.text import size_text
+
 _MOST = 20
 """Rows of one list."""
 
@@ -35,7 +37,9 @@ def report_html(report: Mapping[str, Any], outcomes: Mapping[str, Mapping[str, i
 
 def _table(columns: Iterable[str], rows: Iterable[tuple[str, int, int]]) -> str:
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "".join(f"<tr><td>{escape(name)}</td><td>{files:,}</td><td>{size:,}</td></tr>" for name, files, size in rows)
+    body = "".join(
+        f"<tr><td>{escape(name)}</td><td>{files:,}</td><td>{size_text(size)}</td></tr>" for name, files, size in rows
+    )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

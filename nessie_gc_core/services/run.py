@@ -148,6 +148,12 @@ def qualified_id(content_id: str, number: int) -> str:
     return f"{number}{_PARTS}{content_id}" if number else content_id
 
 
+def number_of(qualified: str) -> int:
+    """The number of the repository that a qualified content id is of."""
+    number, parts, _ = qualified.partition(_PARTS)
+    return int(number) if parts and number.isdigit() else 0
+
+
 def own_id(qualified: str, number: int) -> str:
     """The same way back, of a content id that is known to be of that repository."""
     return qualified.removeprefix(f"{number}{_PARTS}") if number else qualified

@@ -15,7 +15,7 @@ from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetSta
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus, SeenContent
 from nessie_gc_core.model.locations import home_of_metadata
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import json_time, plural, size_text
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.lease import hold_lease
 from nessie_gc_core.services.live_set_ids import find_live_set
@@ -198,7 +198,7 @@ class LiveSetService:
         files, bytes_ = self._deferred(live_set_id)
         if files and not discard_deferred:
             raise LiveSetStateError(
-                f"live set {live_set_id} has {plural(files, 'deferred deletion')} ({plural(bytes_, 'byte')}): run "
+                f"live set {live_set_id} has {plural(files, 'deferred deletion')} ({size_text(bytes_)}): run "
                 f"`deferred_deletes(live_set_id={live_set_id})` first, or use `discard_deferred` to leave the "
                 "files to the next sweep"
             )
@@ -256,7 +256,7 @@ def _seconds(time: timedelta | None) -> float | None:
 
 
 def _text(time: datetime | None) -> str | None:
-    return time.isoformat() if time is not None else None
+    return json_time(time)
 
 
 def _homes_of(version: ContentVersion) -> Iterator[str | None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import plural, size_text
 from nessie_gc_core.model.verdicts import Outcome
 
 
@@ -27,7 +27,7 @@ class Tally:
         return {"files": self.files, "bytes": self.bytes}
 
     def __str__(self) -> str:
-        return f"{plural(self.files, 'file')}, {plural(self.bytes, 'byte')}"
+        return f"{plural(self.files, 'file')}, {size_text(self.bytes)}"
 
 
 def total(tallies: Iterable[Tally]) -> Tally:
@@ -46,6 +46,8 @@ class TableTally:
     """Dotted names, sorted; tables that are gone are marked as dropped. Empty for a place outside table locations."""
     location: str
     """The canonical root of what is swept together."""
+    repositories: tuple[str, ...] = ()
+    """Identities of the repositories that the live ones are of, sorted; empty if none is."""
     listed: Tally = field(default_factory=Tally)
     """Stored files there."""
     outcomes: Mapping[Outcome, Tally] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class TableTally:
         return {
             "tables": list(self.tables),
             "location": self.location,
+            "repositories": list(self.repositories),
             "files_listed": self.listed.to_dict(),
             "unreferenced": self.unreferenced.to_dict(),
             **{outcome.value: tally.to_dict() for outcome, tally in self.outcomes.items()},

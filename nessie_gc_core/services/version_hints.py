@@ -22,7 +22,7 @@ from nessie_gc_core.errors import PluginError, UnknownLocationError, UnreadableF
 from nessie_gc_core.model.batches import to_batches, to_rows, to_tuples
 from nessie_gc_core.model.marks import VERSION_HINT
 from nessie_gc_core.model.relations import FILE_KEYS, UNKNOWN_TIME
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, plural
 from nessie_gc_core.services.needed import Needed
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import Scope
@@ -162,7 +162,7 @@ class _Hints:
 
     def _read(self, reader: SupportsVersionHints, hint: _Hint) -> Sequence[str]:
         if hint.size > _MOST_BYTES:
-            raise UnreadableFileError(hint.raw, f"it has {hint.size} bytes, too many for a version hint")
+            raise UnreadableFileError(hint.raw, f"it has {plural(hint.size, 'byte')}, too many for a version hint")
         return reader.hinted(self.reading.to_open(hint.raw))
 
     def _is_apart(self, reader: SupportsVersionHints, job: tuple[_Hint, str, str]) -> bool:

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 import pyarrow as pa
-from rich.filesize import decimal
 
 from nessie_gc_core.algorithms.assets import Sighting
 from nessie_gc_core.algorithms.history import ENDED_STATES, HISTORY_VERSIONS, ended_states
@@ -18,7 +17,7 @@ from nessie_gc_core.model.assets import AssetReason
 from nessie_gc_core.model.batches import from_micros, to_texts
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.table_patterns import TablePatterns
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import json_time, plural, size_text, time_text
 from nessie_gc_core.services.aside import AsideStore
 from nessie_gc_core.services.assets.finding import named_assets, table_locations, walked
 from nessie_gc_core.services.assets.parameters import FindParameters
@@ -52,7 +51,7 @@ class EndedStates:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""
-        times = {"oldest": self.oldest.isoformat(), "newest": self.newest.isoformat()}
+        times = {"oldest": json_time(self.oldest), "newest": json_time(self.newest)}
         return {"name": self.name, "states": self.states, **times}
 
 
@@ -78,7 +77,7 @@ class EndedState:
             "table": self.table,
             "snapshot_id": self.snapshot_id,
             "commit_id": self.commit_id,
-            "commit_time": self.commit_time.isoformat(),
+            "commit_time": json_time(self.commit_time),
         }
 
 
@@ -142,13 +141,14 @@ class WhatIfReport(ShownAsText):
 
 
 def _tallies(title: str, tallies: Sequence[tuple[str, Tally]]) -> list[str]:
-    rows = [f"    {name or '(none)'}: {plural(tally.files, 'file')}, {decimal(tally.bytes)}" for name, tally in tallies]
+    rows = [
+        f"    {name or '(none)'}: {plural(tally.files, 'file')}, {size_text(tally.bytes)}" for name, tally in tallies
+    ]
     return _some(title, rows)
 
 
 def _ended_lines(title: str, ended: Sequence[EndedStates]) -> list[str]:
-    times = "%Y-%m-%d %H:%M:%S UTC"
-    rows = [f"    {e.name}: {e.states:,}, from {e.oldest.strftime(times)} to {e.newest.strftime(times)}" for e in ended]
+    rows = [f"    {e.name}: {e.states:,}, from {time_text(e.oldest)} to {time_text(e.newest)}" for e in ended]
     return _some(title, rows)
 
 

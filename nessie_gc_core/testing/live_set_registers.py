@@ -16,6 +16,7 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LeaseHeldError
 from nessie_gc_core.model.live_sets import ReachedPlace, RepositoryRecords, SeenContent
 from nessie_gc_core.model.repository import ICEBERG_TABLE
+from nessie_gc_core.model.text import time_text
 from nessie_gc_core.testing.demands import demands
 from nessie_gc_core.testing.live_set_samples import KOLKATA, LONG_TEXT, NOON, StoreFixtures
 
@@ -236,7 +237,7 @@ class RegisterTests(StoreFixtures):
         until = _acquire(store, repository, "one")
         with pytest.raises(LeaseHeldError, match=r"process 7 on host-of-one .*one") as caught:
             _acquire(store, repository, "two")
-        assert until.strftime("%H:%M") in str(caught.value)
+        assert time_text(until) in str(caught.value)
         assert len(str(caught.value).splitlines()) == 1
 
     @demands("A lease says who holds it, since when and until when, in aware UTC.")

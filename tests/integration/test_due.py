@@ -109,6 +109,6 @@ def test_without_manifests_a_table_without_partitions_is_seen_the_same_way(
 ) -> None:
     assert {"db.small", "db.halves"} == named(health(max_small_files=3), "small-files", "delete-files")
     (halves,) = (table for table in health(max_small_files=3).tables if table.table == "db.halves")
-    assert halves.findings[0].text.endswith("smaller than 100.0 MB, in all partitions together")
+    assert halves.findings[0].text.endswith("smaller than 100.0 MiB, in all partitions together")
     assert {"db.deletes"} == named(health(), "delete-ratio")
     assert {"db.deletes"} == named(health(max_delete_files=2), "delete-files")

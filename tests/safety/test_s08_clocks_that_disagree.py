@@ -98,7 +98,7 @@ def test_s08_a_clock_that_differs_from_the_repositorys_is_reported(lake: MemoryL
     repository = TimedRepository.from_options({"lake": lake.name})
     assert isinstance(repository, SupportsSharedClock)
     report = replace(services, repository=repository, clock=lambda: lake.time + HOUR).collect("1")
-    assert any("differ by 1:00:00" in warning for warning in report.warnings)
+    assert any("differ by 1 h" in warning for warning in report.warnings)
 
 
 class TwoStores(MemoryFileLister):

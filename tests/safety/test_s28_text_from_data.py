@@ -117,11 +117,11 @@ def test_s28_a_report_shows_reasons_and_warnings_escaped(capsys: pytest.CaptureF
         reasons[f"s3://{EVIL}/"] = EVIL
     report.lost.files, report.lost_files = 1, [NamedFile(EVIL, EVIL)]
     report.warn(EVIL)
-    show_report("gc", report, as_json=False, zone=UTC)
+    show_report("gc", report, as_json=False)
     printed = capsys.readouterr().out
     assert not unsafe(printed)
     assert f"warning: {SHOWN}" in printed.splitlines()
-    show_report("gc", report, as_json=True, zone=UTC)
+    show_report("gc", report, as_json=True)
     printed = capsys.readouterr().out
     assert not unsafe(printed)
     assert [EVIL] == json.loads(printed)["warnings"]

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 
-from isodate import duration_isoformat
-
+from nessie_gc_core.model.text import iso_duration, json_time
 from nessie_gc_core.services.assets.parameters import IdentifyParameters
 from nessie_gc_core.services.parameters import GcParameters
 
@@ -57,9 +56,9 @@ def text_of(value: object) -> str | list[str] | None:
     if value is None:
         return None
     if isinstance(value, timedelta):
-        return str(duration_isoformat(value))
+        return iso_duration(value)
     if isinstance(value, datetime):
-        return value.isoformat()
+        return json_time(value)
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, (list, tuple)):

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.tags import TagRecord
+from nessie_gc_core.model.text import time_text
 from nessie_gc_core.services.autotag.policies import WantedTag
 
 Places = Mapping[tuple[str, str], Set[str]]
@@ -144,8 +145,8 @@ def _check_instants(wanted: Mapping[str, WantedTag], here: Mapping[str, TagRecor
         record = here.get(name)
         if record is not None and (record.instant, record.state_at) != (each.instant, each.state_at):
             raise ConfigurationError(
-                f"the tag {name!r} shows the state at {record.state_at.isoformat()}, and would show the state at "
-                f"{each.state_at.isoformat()}: a policy with another time zone or delay needs another prefix"
+                f"the tag {name!r} shows the state at {time_text(record.state_at)}, and would show the state at "
+                f"{time_text(each.state_at)}: a policy with another time zone or delay needs another prefix"
             )
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from nessie_gc_core.errors import IncompleteError
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import duration_text, json_time, plural, time_text
 from nessie_gc_core.services.shown import ShownAsText
 
 _SHOWN = 20
@@ -74,7 +74,7 @@ class TagResult:
             "table": self.table,
             "content_id": self.content_id,
             "branch": self.branch,
-            "instant": None if self.instant is None else self.instant.isoformat(),
+            "instant": json_time(self.instant),
             "target": self.target,
             "periods": list(self.periods),
             "reason": self.reason,
@@ -135,7 +135,7 @@ class AutotagReport(ShownAsText):
         """The report as one JSON object."""
         return {
             "repository": self.repository,
-            "at": self.at.isoformat(),
+            "at": json_time(self.at),
             "dry_run": self.dry_run,
             "tags": [tag.to_dict() for tag in self.tags],
             "kept": self.kept,
@@ -153,11 +153,11 @@ class AutotagReport(ShownAsText):
     def _lines(self) -> Iterator[str]:
         of_tables = f", {plural(self.tables, 'table')}" if self.tables else ""
         dry = ", dry run: nothing was created or deleted" if self.dry_run else ""
-        yield f"tags of {self.repository}{of_tables} at {self.at.strftime('%Y-%m-%d %H:%M:%S UTC')}{dry}"
+        yield f"tags of {self.repository}{of_tables} at {time_text(self.at)}{dry}"
         counts = Counter(tag.outcome for tag in self.tags)
         said = [f"{counts[outcome]:,} {outcome.value}" for outcome in TagOutcome if counts[outcome]]
         others = [f"{self.others:,} of other policies"] if self.others else []
-        yield ", ".join([*said, f"{self.kept:,} kept", *others]) + f"; {self.seconds:.1f} s"
+        yield ", ".join([*said, f"{self.kept:,} kept", *others]) + f"; {duration_text(self.seconds)}"
         worst_first = sorted(self.tags, key=lambda tag: tag.outcome not in FAILED)
         yield from (f"  {tag}" for tag in worst_first[:_SHOWN])
         if len(self.tags) > _SHOWN:

@@ -13,7 +13,7 @@ from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, NessieGcEr
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
 from nessie_gc_core.model.tags import TagRecord
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import one_line, time_text
 from nessie_gc_core.services.autotag.holders import RepositoryHolder, TableHolder
 from nessie_gc_core.services.autotag.one_holder import HolderTagging, Only, Tagged, failed
 from nessie_gc_core.services.autotag.parameters import AutotagParameters
@@ -124,8 +124,7 @@ class AutotagService(Service[Run]):
             return min(now)
         if given > min(now) and not self.parameters.dry_run:
             raise ConfigurationError(
-                f"`at` {given.isoformat()} is in the future, whose states are not yet known; use `dry_run` to look "
-                "ahead"
+                f"`at` {time_text(given)} is in the future, whose states are not yet known; use `dry_run` to look ahead"
             )
         return given
 

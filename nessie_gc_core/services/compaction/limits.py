@@ -51,12 +51,12 @@ def max_delete_files_option() -> float:
 
 def small_file_size_option() -> str:
     """Declares below which size data files are small."""
-    return option("100MB", section=DUE, metavar="SIZE", help="Data files below this size are small.")
+    return option("100MiB", section=DUE, metavar="SIZE", help="Data files below this size are small.")
 
 
 def target_rewrite_size_option() -> str:
     """Declares the size of new data files."""
-    return option("256MB", section=DUE, metavar="SIZE", help="Target size of new data files.")
+    return option("256MiB", section=DUE, metavar="SIZE", help="Target size of new data files.")
 
 
 def earlier_specs_option() -> bool:

@@ -58,7 +58,7 @@ class CompactParameters(ConnectorOptions):
         None,
         section=COMPACTION,
         metavar="SIZE",
-        help="Rewrite at most this much in one run, such as 500GB, largest gains first (default: no limit).",
+        help="Rewrite at most this much in one run, such as 500GiB, largest gains first (default: no limit).",
     )
     skip_newer_than: timedelta = option(
         timedelta(hours=1),

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from nessie_gc_core.model.sizes import size_text
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import duration_text, plural, size_text
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.table_lines import raise_for_first, table_lines
 from nessie_gc_core.services.work_branch import Merged, MergeReport
@@ -240,7 +239,7 @@ class CompactionReport(ShownAsText):
     def __str__(self) -> str:
         """A page for a terminal: what was compacted and what failed; of the rest how many there are."""
         would = "would be compacted" if self.dry_run else "compacted"
-        lines = [f"{would}: {self.rewritten:,} of {plural(len(self.tables), 'table')}; {self.seconds:.1f} s"]
+        lines = [f"{would}: {self.rewritten:,} of {plural(len(self.tables), 'table')}; {duration_text(self.seconds)}"]
         lines.extend([] if self.work_branch is None else [str(self.work_branch)])
         quiet = (Compacted.NOT_WORTH_IT, Compacted.GONE)
         shown = [table for table in self.tables if table.outcome not in quiet]

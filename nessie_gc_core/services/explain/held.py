@@ -9,6 +9,7 @@ from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.object_tags import QUARANTINE_TAG
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags, bucket_of_versions
+from nessie_gc_core.model.text import time_text
 from nessie_gc_core.services.quarantine.places import with_places
 
 
@@ -43,4 +44,4 @@ def _said(file: HeldFile) -> str:
     if file.state is HeldState.PURGING:
         return f"{where}, and is being purged"
     undo = "brings it back" if bucket_of_tags(file.place) is None else "takes it off"
-    return f"{where}; `restore` {undo} until {file.until:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{where}; `restore` {undo} until {time_text(file.until)}"

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from nessie_gc_core.model.text import json_time, size_text, time_text
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.shown import ShownAsText
 
@@ -93,7 +94,7 @@ class NeedingVersion:
             "metadata_location": self.metadata_location,
             "snapshot_id": self.snapshot_id,
             "commit_id": self.commit_id,
-            "commit_time": None if self.commit_time is None else self.commit_time.isoformat(),
+            "commit_time": json_time(self.commit_time),
             "references": list(self.references),
         }
 
@@ -137,7 +138,7 @@ class ExplainedFile:
             "reason": self.reason,
             "location": self.location,
             "size": self.size,
-            "modified": None if self.modified is None else self.modified.isoformat(),
+            "modified": json_time(self.modified),
             "named_by": list(self.named_by),
             "versions": self.versions,
             "needed_by": [version.to_dict() for version in self.needed_by],
@@ -147,9 +148,9 @@ class ExplainedFile:
         """A few lines."""
         lines = [self.path, f"  {_MEANINGS[self.standing]}" + (f": {self.reason}" if self.reason else "")]
         if self.size is not None:
-            at = f", modified {self.modified:%Y-%m-%d %H:%M:%S} UTC" if self.modified is not None else ""
+            at = f", modified {time_text(self.modified)}" if self.modified is not None else ""
             where = "" if self.location is None else f", in {self.location}"
-            lines.append(f"  {self.size:,} bytes{at}{where}")
+            lines.append(f"  {size_text(self.size)}{at}{where}")
         lines += [f"  named by {path}" for path in self.named_by[:_SHOWN]]
         lines += [f"  needed by {version}" for version in self.needed_by[:_SHOWN]]
         if self.versions > _SHOWN:

@@ -21,6 +21,7 @@ from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.marks import HINT_STAYS, VERSION_HINT, mark_of
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.relations import EXPANDED_FILES, FILE_KEYS, PROBLEM
+from nessie_gc_core.model.text import duration_text
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.aside import AsideStore
 from nessie_gc_core.services.deletion import DEAD
@@ -248,7 +249,7 @@ class _Explaining:
             return Standing.SPARED, self.looking.capped[unit]
         standing = _BY_OUTCOME[outcome]
         if standing is Standing.TOO_YOUNG and reason is None:
-            reason = f"files younger than `min_age` ({self.parameters.min_age}) stay"
+            reason = f"files younger than `min_age` ({duration_text(self.parameters.min_age)}) stay"
         return standing, reason
 
     def _is_gone(self, stored: _Stored) -> bool:

@@ -11,16 +11,15 @@ from nessie_gc_core.algorithms.retention import PREVIOUS_VERSIONS_MAX, Retention
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.file_counts import FileCounts
 from nessie_gc_core.model.repository import UNKNOWN_CONTENT
-from nessie_gc_core.model.sizes import size_text
 from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
 from nessie_gc_core.model.table_properties import gc_enabled, product_of
-from nessie_gc_core.model.text import one_line, plural
+from nessie_gc_core.model.text import duration_text, one_line, plural, size_text
 from nessie_gc_core.model.times import from_millis
 from nessie_gc_core.services.compaction.estimating import least_small_files
 from nessie_gc_core.services.health.files_due import FilesDue, exactly
 from nessie_gc_core.services.health.manifests_read import ManifestsRead
 from nessie_gc_core.services.health.parameters import HealthParameters
-from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth, age
+from nessie_gc_core.services.health.report import Finding, FindingName, TableHealth
 from nessie_gc_core.services.manifests.levels import target_of
 
 TARGET_FILE_SIZE = "write.target-file-size-bytes"
@@ -93,8 +92,13 @@ def sweep_finding(last: datetime | None, now: datetime, interval: timedelta) -> 
     """What is found about the last sweep; ``None`` if it is recent."""
     if last is not None and now - last < interval:
         return None
-    said = f"the last sweep was {age(now - last)} ago" if last else "this live-set store has no record of a sweep"
-    value = None if last is None else (now - last).total_seconds()
+    ago = None if last is None else now - last
+    said = (
+        f"the last sweep was {duration_text(ago)} ago"
+        if ago is not None
+        else "this live-set store has no record of a sweep"
+    )
+    value = None if ago is None else ago.total_seconds()
     limit = interval.total_seconds()
     return Finding(name=FindingName.ORPHANS, value=value, limit=limit, text=said, action=_SWEEP)
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from nessie_gc_core.model.file_counts import FileCounts
-from nessie_gc_core.model.sizes import size_text
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import plural, size_text
 from nessie_gc_core.services.compaction.estimating import delete_files_due, small_files_due
 from nessie_gc_core.services.compaction.planning import PartitionPlan, delete_ratio, small_ratio
 from nessie_gc_core.services.health.manifests_read import ManifestsRead

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -12,8 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from nessie_gc_core.model.sizes import size_text
-from nessie_gc_core.model.text import plural, shown
+from nessie_gc_core.model.text import duration_text, json_time, plural, shown, size_text
 
 _SHOWN = 20
 """So many tables a terminal shows."""
@@ -167,7 +166,7 @@ class TableHealth:
     def to_dict(self) -> dict[str, Any]:
         """As JSON shows it."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
-        oldest = None if self.oldest_snapshot is None else self.oldest_snapshot.isoformat()
+        oldest = json_time(self.oldest_snapshot)
         findings = [finding.to_dict() for finding in self.findings]
         return {**found, "unread": list(self.unread), "oldest_snapshot": oldest, "findings": findings}
 
@@ -213,8 +212,8 @@ class HealthReport:
         """The report as one JSON object."""
         return {
             "repository": self.repository,
-            "checked": self.checked.isoformat(),
-            "last_sweep": None if self.last_sweep is None else self.last_sweep.isoformat(),
+            "checked": json_time(self.checked),
+            "last_sweep": json_time(self.last_sweep),
             "findings": [finding.to_dict() for finding in self.findings],
             "tables": [table.to_dict() for table in self.tables],
             "due": self.due,
@@ -237,9 +236,10 @@ class HealthReport:
     def _head(self) -> Iterator[str]:
         unreadable = f", {self.unreadable:,} cannot be read" if self.unreadable else ""
         yield f"health of {self.repository}"
-        yield f"{plural(len(self.tables), 'table')}, {self.due:,} with something due{unreadable}; {self.seconds:.1f} s"
+        took = duration_text(self.seconds)
+        yield f"{plural(len(self.tables), 'table')}, {self.due:,} with something due{unreadable}; {took}"
         if self.last_sweep is not None:
-            yield f"last sweep: {age(self.checked - self.last_sweep)} ago"
+            yield f"last sweep: {duration_text(self.checked - self.last_sweep)} ago"
         if self.commits is not None:
             yield f"{plural(self.commits, 'commit')} since then"
         yield from (f"due: {finding}" for finding in self.findings)
@@ -263,14 +263,6 @@ class HealthReport:
         for each in self.tables[:_SHOWN]:
             table.add_row(*(Text(shown(cell)) for cell in _cells(each)))
         return table
-
-
-def age(duration: timedelta) -> str:
-    """A duration as people say it."""
-    hours = int(duration.total_seconds() // 3600)
-    if hours >= 48:
-        return plural(hours // 24, "day")
-    return plural(hours, "hour") if hours else "less than an hour"
 
 
 def _cells(table: TableHealth) -> Iterator[str]:

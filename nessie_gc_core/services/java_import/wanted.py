@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.model.java_tables import JavaLiveSet
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
+from nessie_gc_core.model.text import time_text
 from nessie_gc_core.services.java_import.rows import DoubtError
 
 _COMPLETE = frozenset({LiveSetStatus.IDENTIFY_SUCCESS, LiveSetStatus.EXPIRY_SUCCESS})
@@ -69,8 +70,8 @@ def what_is_left(wanted: WantedLiveSet, found: LiveSet | None, identity: str, st
         return True, wanted.swept is not None
     if (found.repository, found.created) != (identity, wanted.created):
         raise DoubtError(
-            f"there is a live set of {found.repository}, created at {found.created}, with its id; check the repository "
-            "and `java_time_zone`"
+            f"there is a live set of {found.repository}, created at {time_text(found.created)}, with its id; check the "
+            "repository and `java_time_zone`"
         )
     if found.status is LiveSetStatus.IDENTIFY_IN_PROGRESS:
         return True, wanted.swept is not None

@@ -94,8 +94,8 @@ def target_manifest_size_option() -> str | None:
         None,
         section=DUE,
         metavar="SIZE",
-        help="Target size of new manifests, such as 8MB (default: the table's commit.manifest.target-size-bytes, or "
-        "8MB).",
+        help="Target size of new manifests, such as 8MiB (default: the table's commit.manifest.target-size-bytes, or "
+        "8MiB).",
     )
 
 
@@ -109,7 +109,7 @@ def parse_target(target_manifest_size: str | None) -> int | None:
         return None
     size = parse_size(target_manifest_size, "target_manifest_size")
     if size < _LEAST_TARGET:
-        raise ConfigurationError(f"`target_manifest_size` {target_manifest_size!r} is less than 1KB")
+        raise ConfigurationError(f"`target_manifest_size` {target_manifest_size!r} is less than 1KiB")
     return size
 
 

@@ -8,8 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from nessie_gc_core.model.manifests import ManifestContent
-from nessie_gc_core.model.sizes import size_text
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import duration_text, plural, size_text
 from nessie_gc_core.services.shown import ShownAsText
 from nessie_gc_core.services.table_lines import raise_for_first, table_lines
 
@@ -174,9 +173,8 @@ class ManifestsReport(ShownAsText):
     def __str__(self) -> str:
         """A page for a terminal: what was rewritten and what failed; of the rest how many there are."""
         would = "would be rewritten" if self.dry_run else "rewritten"
-        lines = [
-            f"{would}: manifests of {self.rewritten:,} of {plural(len(self.tables), 'table')}; {self.seconds:.1f} s"
-        ]
+        tables, took = plural(len(self.tables), "table"), duration_text(self.seconds)
+        lines = [f"{would}: manifests of {self.rewritten:,} of {tables}; {took}"]
         quiet = (Reorganized.NOT_WORTH_IT, Reorganized.GONE)
         shown = [table for table in self.tables if table.outcome not in quiet]
         return "\n".join([*lines, *table_lines(shown, [table for table in self.tables if table.outcome in quiet])])

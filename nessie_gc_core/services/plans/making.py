@@ -14,6 +14,7 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError, LiveSetNotFoundError, SafetyError
 from nessie_gc_core.model.relations import OUTCOMES
+from nessie_gc_core.model.text import json_time
 from nessie_gc_core.services.live_set_ids import check_id, find_live_set
 from nessie_gc_core.services.parameters import SweepParameters
 from nessie_gc_core.services.plans.file import PlanFile, PlanHeader, write_plan
@@ -40,7 +41,7 @@ def save_plan(path: str, swept: Swept, run: Run, parameters: SweepParameters) ->
     header = PlanHeader(
         live_set_id=str(report.live_set_id),
         repositories=tuple(each.repository for each in report.repositories),
-        created=run.clock().isoformat(),
+        created=json_time(run.clock()),
         engine=run.engine.name,
         version=version("nessie-gc-core"),
         quarantine=tuple(parameters.quarantine),

@@ -56,10 +56,11 @@ def with_options_of(plan: PlanFile, parameters: SweepParameters) -> SweepParamet
     made_with: Mapping[str, Any] | None = plan.header.options
     if made_with is None:  # an earlier version wrote it
         return parameters
+    typed = SweepParameters.typed(made_with)
     for name, value in options_of(parameters).items():
-        if made_with.get(name) != value:
+        if name not in typed or plain_value(typed[name]) != value:  # an instant may be spelled otherwise there
             said = f"with {made_with[name]!r}" if name in made_with else "without it"
             raise ConfigurationError(
                 f"`{name}` is {value!r}, but the plan {plan.path} was made {said}: leave it out, or make a new plan"
             )
-    return replace(parameters, **SweepParameters.typed(made_with))
+    return replace(parameters, **typed)

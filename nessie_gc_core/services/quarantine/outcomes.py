@@ -12,6 +12,7 @@ import pyarrow as pa
 from nessie_gc_core.model.batches import Row, from_micros, to_batches, to_micros
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.quarantine import HeldFile, HeldState
+from nessie_gc_core.model.text import json_time
 from nessie_gc_core.model.times import Clock
 from nessie_gc_core.services.outcome_formats import RECORDED, OutcomeFormat, open_format, telling_errors
 
@@ -99,10 +100,10 @@ def _key(file: HeldFile) -> tuple[str, str, str, str]:
     return str(file.live_set_id), file.location, file.path, str(to_micros(file.modified))
 
 
-def _forms(file: HeldFile) -> tuple[str, str]:
-    """How formats write the time of a file: two states of one path are two files."""
-    time = from_micros(to_micros(file.modified))
-    return str(to_micros(file.modified)), str(time.isoformat() if time else None)
+def _forms(file: HeldFile) -> tuple[str, str, str]:
+    """How formats, and earlier versions, write the time of a file: two states of one path are two files."""
+    text = str(json_time(from_micros(to_micros(file.modified))))
+    return str(to_micros(file.modified)), text, text.replace("Z", "+00:00")
 
 
 def _rows(format_: OutcomeFormat) -> Iterator[Row]:

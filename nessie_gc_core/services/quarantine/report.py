@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nessie_gc_core.model.quarantine import HeldFile
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import plural, size_text
 from nessie_gc_core.services.quarantine.by_table import FilesByTable
 from nessie_gc_core.services.report import MAX_NAMES, NamedFile
 from nessie_gc_core.services.shown import ShownAsText
@@ -118,7 +118,7 @@ class ReleaseReport(ShownAsText):
 
     def __str__(self) -> str:
         would = "would be " if self.dry_run else ""
-        lines = [f"{plural(self.done.files, 'file')} ({plural(self.done.bytes, 'byte')}) {would}{self.verb}"]
+        lines = [f"{plural(self.done.files, 'file')} ({size_text(self.done.bytes)}) {would}{self.verb}"]
         lines += [f"not counted above: {plural(self.sidecars, 'checksum sidecar')} (.crc)"] if self.sidecars else []
         said = {
             "missing: neither in quarantine nor where they were": self.missing,

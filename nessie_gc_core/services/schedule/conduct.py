@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import RESUMED, JobRun, Occasion, RunStatus, TableBytes
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import duration_text, one_line
 from nessie_gc_core.model.times import Clock, Elapsed
 from nessie_gc_core.services.ending import TERMINATED
 from nessie_gc_core.services.schedule.definition import JobDefinition
@@ -295,7 +295,9 @@ class _Conducted:
         if self._by.stopping.is_set():
             self._end(RunStatus.INTERRUPTED, STOPPED, kill_at=kill_at)
         elif limit is not None and now - self._begun > limit.total_seconds():
-            self._end(RunStatus.TIMED_OUT, f"it took longer than its time limit of {limit}", kill_at=kill_at)
+            self._end(
+                RunStatus.TIMED_OUT, f"it took longer than its time limit of {duration_text(limit)}", kill_at=kill_at
+            )
 
     def _end(self, status: RunStatus, reason: str, *, kill_at: float) -> None:
         """Asks it to end; it is killed if it has not by then."""

@@ -112,7 +112,7 @@ class JobSettings(ConnectorOptions):
         help="It starts only if 'health', with the same options, finds one of these, such as small-files.",
     )
     when_reclaimable: str | None = option(
-        None, help="It starts only if expired snapshots alone need this much in all tables together, such as 100GB."
+        None, help="It starts only if expired snapshots alone need this much in all tables together, such as 100GiB."
     )
     when_commits: int | None = option(
         None,

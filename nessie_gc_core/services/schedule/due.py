@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.sizes import parse_size, size_text
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.sizes import parse_size
+from nessie_gc_core.model.text import json_time, plural, size_text
 from nessie_gc_core.services.health.report import FindingName
 from nessie_gc_core.services.schedule.outcome import Outcome, Work
 from nessie_gc_core.services.schedule.tables import reclaimable_bytes
@@ -73,7 +73,7 @@ class Trigger:
         manifests: dict[str, str | bool] = {"read_manifests": True} if self.findings & _OF_MANIFESTS else {}
         if self.commits is None or succeeded is None:
             return manifests
-        counted = {**manifests, "commits_since": succeeded.isoformat(), "max_commits": str(self.commits)}
+        counted = {**manifests, "commits_since": json_time(succeeded), "max_commits": str(self.commits)}
         return counted if self.needs_tables else {**counted, **_NO_TABLE}
 
     def is_met(self, report: Mapping[str, Any]) -> bool:

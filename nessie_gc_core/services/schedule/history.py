@@ -11,6 +11,7 @@ from uuid import UUID
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_core.model.text import json_time
 from nessie_gc_core.model.times import Clock
 from nessie_gc_core.services.schedule.timing import WRONG_CLOCK
 
@@ -54,7 +55,7 @@ def last_success(store: ScheduleStore, schedule: str, job: str, *, clock: Clock)
 
 
 def log_fields(run: JobRun) -> dict[str, str | int]:
-    """What a log line about a run has as fields; with ``run``, ``schedule history --run`` shows its report."""
+    """What a log line about a run has as fields; with ``run``, ``schedule history`` shows its report."""
     return {
         "job": run.job,
         "run": str(run.id),
@@ -70,7 +71,7 @@ def plain_job(job: ScheduledJob) -> dict[str, Any]:
         "service": job.service,
         "timing": job.timing,
         "next": None if job.next is None else _plain_occasion(job.next),
-        "last": None if job.last is None else job.last.isoformat(),
+        "last": json_time(job.last),
         "outcome": None if job.outcome is None else job.outcome.value,
         "paused": job.paused,
         "run": None if job.run is None else str(job.run),
@@ -85,8 +86,8 @@ def plain_run(run: JobRun) -> dict[str, Any]:
         "service": run.service,
         "status": run.status.value,
         "occasion": _plain_occasion(run.occasion),
-        "started": run.started.isoformat(),
-        "ended": None if run.ended is None else run.ended.isoformat(),
+        "started": json_time(run.started),
+        "ended": json_time(run.ended),
         "seconds": None if run.ended is None else (run.ended - run.started).total_seconds(),
         "exit_code": run.exit_code,
         "error": run.error,
@@ -99,8 +100,8 @@ def plain_run(run: JobRun) -> dict[str, Any]:
 
 def _plain_occasion(occasion: Occasion) -> dict[str, Any]:
     return {
-        "due": occasion.due.isoformat(),
-        "starts": occasion.starts.isoformat(),
+        "due": json_time(occasion.due),
+        "starts": json_time(occasion.starts),
         "attempt": occasion.attempt,
         "by_hand": occasion.by_hand,
         "begun": occasion.begun,

@@ -9,14 +9,14 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import StoreError
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
-from nessie_gc_core.model.text import one_line
+from nessie_gc_core.model.text import duration_text, one_line, time_text
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
 from nessie_gc_core.services.schedule.clocks import mended
 from nessie_gc_core.services.schedule.conduct import GIVES_UP, Conductor, Patience, retry_of
@@ -210,7 +210,7 @@ class Scheduler:
             return []
         asked = self.elapsed()
         if self.store.start_run(name, run, then=then, lease=self.definition.settings.lease):
-            due, attempt = occasion.due.isoformat(), occasion.attempt
+            due, attempt = time_text(occasion.due, self.definition.zone), occasion.attempt
             log.info("%s starts, due %s, attempt %d", job.name, due, attempt, extra=log_fields(run))
             self.listeners.started(run)
             pool.submit(self._conductor().conduct, job, run, asked)
@@ -234,8 +234,7 @@ class Scheduler:
         if most is None or late <= most or occasion.by_hand:
             return None
         start = "begin again" if occasion.begun else "start"
-        late = timedelta(seconds=round(late.total_seconds()))
-        return f"it could not {start} for {late}, and `max-lateness` is {most}"
+        return f"it could not {start} for {duration_text(late)}, and `max-lateness` is {duration_text(most)}"
 
     def _conductor(self) -> Conductor:
         return Conductor(

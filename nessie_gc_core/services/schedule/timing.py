@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 from cronsim import CronSim, CronSimError
-from isodate import duration_isoformat
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.text import iso_duration
 
 SHORTEST = timedelta(seconds=1)
 """The shortest interval."""
@@ -88,10 +88,10 @@ class Interval:
             ConfigurationError: it is too short.
         """
         if every < SHORTEST:
-            raise ConfigurationError(f"`every` must be {duration_isoformat(SHORTEST)} or longer")
+            raise ConfigurationError(f"`every` must be {iso_duration(SHORTEST)} or longer")
         self._every = every
         self.key = f"every {every.total_seconds()}"
-        self.text = f"every {duration_isoformat(every)}"
+        self.text = f"every {iso_duration(every)}"
 
     def after(self, instant: datetime) -> datetime:
         """The next one."""

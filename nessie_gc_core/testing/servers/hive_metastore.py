@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from nessie_gc_core.model.text import duration_text
 from nessie_gc_core.testing.servers.jars import class_path
 from nessie_gc_core.testing.servers.java import SHORT_LIVED, JavaRole, find_java
 from nessie_gc_core.testing.servers.one_process import OneProcessServer
@@ -72,7 +73,9 @@ class HiveMetastore(OneProcessServer):
                 command, input=tables, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
             )
         except subprocess.TimeoutExpired as error:
-            raise ServerStartError(f"{self.title} has no database after {_TIMEOUT_SECONDS} s of Derby's ij") from error
+            raise ServerStartError(
+                f"{self.title} has no database after {duration_text(_TIMEOUT_SECONDS)} of Derby's ij"
+            ) from error
         errors = [line for line in done.stdout.splitlines() if "ERROR" in line]  # of which ij's exit code says nothing
         if done.returncode or errors:
             said = " | ".join(errors or done.stderr.splitlines())

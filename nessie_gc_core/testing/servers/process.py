@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from nessie_gc_core.errors import ServiceUnavailableError
+from nessie_gc_core.model.text import duration_text
 from nessie_gc_core.testing.servers.startable import Startable
 
 LOOPBACK = "127.0.0.1"
@@ -182,7 +183,7 @@ class ServerProcess(Startable):
                 raise ServerStartError(f"{self.name} ended while it started; see {self.log}: {self.log_tail()}")
             if time.monotonic() > deadline:
                 raise ServerStartError(
-                    f"{self.name} was not ready after {self._ready_timeout_seconds:g} s; "
+                    f"{self.name} was not ready after {duration_text(self._ready_timeout_seconds)}; "
                     f"see {self.log}: {self.log_tail()}"
                 )
             time.sleep(0.1)

@@ -229,7 +229,7 @@ def rule(kind="Delete", **condition):
 @pytest.mark.parametrize(
     ("rules", "named"),
     [
-        ([rule(daysSinceNoncurrentTime=3)], ["1 of gs://lake/ deletes hidden files after 3 days"]),
+        ([rule(daysSinceNoncurrentTime=3)], ["1 of gs://lake/ deletes hidden files after 3 d"]),
         ([rule(daysSinceNoncurrentTime=30), rule(isLive=True, age=1)], []),
         ([rule(numNewerVersions=2), rule("SetStorageClass", age=1), rule("AbortIncompleteMultipartUpload", age=1)], []),
         ([rule(age=3), rule(age=3, isLive=False)], ["1 of gs://lake/ may delete", "2 of gs://lake/ may delete"]),
@@ -247,5 +247,5 @@ def test_lifecycle_rules_that_come_too_early_are_named(rules, named):
 def test_a_retention_policy_that_outlives_the_quarantine_is_named():
     policy = {"retentionPolicy": {"retentionPeriod": str(90 * 24 * 3600)}}
     (said,) = warnings_of(policy, "lake", ["db/t/"], timedelta(days=30))
-    assert "the retention policy of gs://lake/ keeps each version for 90 days" in said
+    assert "the retention policy of gs://lake/ keeps each version for 90 d" in said
     assert [] == warnings_of(policy, "lake", ["db/t/"], timedelta(days=90))

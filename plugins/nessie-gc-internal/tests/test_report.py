@@ -38,14 +38,14 @@ def test_as_json_it_has_sums_and_kinds() -> None:
     found = _report().to_dict()
     assert {"records": 2, "bytes": 2500} == found["purged"]
     assert {"records": 1, "bytes": 2000} == found["kinds"]["commits"]["purged"]
-    assert "2026-01-01T12:00:00+00:00" == found["started"]
+    assert "2026-01-01T12:00:00Z" == found["started"]
 
 
 def test_a_terminal_shows_counts_and_bytes_of_each_kind_and_what_stayed_for_a_reason() -> None:
     shown = _shown(_report())
     assert "read: 1 reference, 2 records" in shown
-    assert "2.0 kB" in shown
-    assert "2.5 kB" in shown
+    assert "2.0 KiB" in shown
+    assert "2.4 KiB" in shown
     assert "1 record kept: no timestamp" in shown
     assert shown.rstrip().endswith("done")
 

@@ -81,7 +81,7 @@ def test_what_comes_while_the_server_is_away_waits_for_it(server, open_store, ca
             assert store.add_content_versions(found, [version(step)]) in {0, 1}
     restarting.join(timeout=60)
     assert (20, 20) == store.count_content_versions(found)
-    said = [record.getMessage() for record in caplog.records if "waiting for it, up to 60 seconds" in record.message]
+    said = [record.getMessage() for record in caplog.records if "waiting for it, up to 1 min" in record.message]
     assert all(server.password not in line for line in said)
 
 

@@ -220,7 +220,7 @@ def test_nothing_in_place_of_a_word_is_no_word_for_deletion(gc: Collector, lake:
 
 def test_plans_reports_and_checks_print_as_lines(gc: Collector) -> None:
     plan = gc.plan(default_cutoff="1")
-    said = f"{plan.would_delete.files} files, {plan.would_delete.bytes} bytes"
+    said = f"{plan.would_delete.files} files, {plan.would_delete.bytes} B"
     assert f"Plan(live set {plan.report.live_set_id}, would delete: {said})" == repr(plan)
     assert str(plan.report).endswith(f": would delete: {said}")
     assert "ok      repository: " in "\n".join(map(str, gc.check()))

@@ -191,7 +191,7 @@ def test_a_run_that_is_to_end_deletes_nothing_more_and_says_how_to_go_on(
     assert "terminated" == body["error"].partition(";")[0]
     assert len(DEAD) - body["done"]["deleted"]["files"] <= len(left)
     assert 4 <= len(left)  # of seven files in seven steps, one step was taken
-    assert body["next"] == f"nessie-gc sweep --resume --live-set-id {body['live_set_id']}"
+    assert body["next"] == f"nessie-gc sweep --resume {body['live_set_id']}"
     (again,) = schedule.run_once()
     assert (RunStatus.SUCCEEDED, run.occasion.due) == (again.status, again.occasion.due)
     assert not DEAD & set(lake.paths())

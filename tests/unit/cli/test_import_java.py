@@ -55,7 +55,7 @@ def test_a_live_set_is_imported_from_another_database(run: Run, java: Path) -> N
     assert 0 == result.exit_code, result.stderr
     assert f"{ID}  EXPIRY_SUCCESS -> EXPIRY_SUCCESS" in result.stdout
     (listed,) = json.loads(run("list", "--json").stdout)["live_sets"]
-    assert (ID, "EXPIRY_SUCCESS", "2026-01-02T03:04:05+00:00") == (listed["id"], listed["status"], listed["created"])
+    assert (ID, "EXPIRY_SUCCESS", "2026-01-02T03:04:05Z") == (listed["id"], listed["status"], listed["created"])
     (file,) = json.loads(run("list-deferred", "-l", ID, "--json").stdout)["files"]
     assert ("s3://b/db/t/", "data/x.parquet") == (file["location"], file["path"])
 

@@ -18,7 +18,7 @@ def test_a_plan_is_made_shown_and_applied(run: Run, lake: MemoryLake) -> None:
     assert "next: nessie-gc show-plan plan.parquet, then nessie-gc sweep --apply plan.parquet" in made.stdout
     shown = run("show-plan", "plan.parquet")
     assert 0 == shown.exit_code, shown.stderr
-    assert "would delete 1 file (100 bytes)\n" in shown.stdout
+    assert "would delete 1 file (100 B)\n" in shown.stdout
     digest = next(line.split()[-1] for line in shown.stdout.splitlines() if line.startswith("digest"))
     assert f"digest {digest}" in made.stdout
     assert before == lake.paths()

@@ -24,7 +24,7 @@ def test_files_go_to_a_quarantine_and_come_back(run: Run, lake: MemoryLake) -> N
     (found,) = json.loads(run("list-quarantine", "--json").stdout)["quarantines"]
     assert (1, 100, "HELD") == (found["files"], found["bytes"], found["state"])
     dry = run(*RESTORE, "--include", "db[.]t", "--dry-run")
-    assert f"1 file (100 bytes) would be restored\n  {ORPHAN}\n" == dry.stdout
+    assert f"1 file (100 B) would be restored\n  {ORPHAN}\n" == dry.stdout
     report = json.loads(run(*RESTORE, "--live-set-id", found["live_set_id"], "--json").stdout)
     assert {"files": 1, "bytes": 100} == report["restored"]
     assert before == lake.paths()
@@ -34,14 +34,14 @@ def test_files_go_to_a_quarantine_and_come_back(run: Run, lake: MemoryLake) -> N
 def test_a_purge_waits_for_the_end(run: Run, lake: MemoryLake) -> None:
     run(*GC)
     assert (
-        "0 files (0 bytes) purged\n1 file waiting: they are not purged yet, and can still be restored\n"
+        "0 files (0 B) purged\n1 file waiting: they are not purged yet, and can still be restored\n"
         == run(*PURGE).stdout
     )
     run(*RESTORE, "--everything")
     run(*GC, "--quarantine-for", "PT0S")
     dry = run(*PURGE, "--by-table", "--dry-run").stdout.splitlines()
-    assert ["1 file (100 bytes) would be purged", "table db.t: would delete: 1 file, 100 bytes"] == dry[:2]
-    assert "1 file (100 bytes) purged\n" == run(*PURGE).stdout
+    assert ["1 file (100 B) would be purged", "table db.t: would delete: 1 file, 100 B"] == dry[:2]
+    assert "1 file (100 B) purged\n" == run(*PURGE).stdout
     assert not any(path.startswith(PLACE) for path in lake.paths())
 
 

@@ -18,6 +18,7 @@ from nessie_gc_jdbc import JdbcScheduleStore
 from nessie_gc_core.config.file import ConfigFile
 from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus
+from nessie_gc_core.model.text import time_text
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.schedule.page.render import page_templates
 from nessie_gc_core.services.schedule.scheduler import Scheduler
@@ -82,12 +83,12 @@ def test_times_are_shown_in_the_time_zone_of_the_schedule_unless_another_one_is_
     def nightly(*more: str) -> str:
         return run("schedule", "list", *more).stdout.splitlines()[1]
 
-    assert re.search(r" \d{4}-\d\d-\d\d 02:30:00 ", nightly())
-    assert re.search(r" \d{4}-\d\d-\d\d 0[01]:30:00 ", nightly("--time-zone", "UTC"))
+    assert re.search(r" \d{4}-\d\d-\d\d 02:30:00\+0[12]:00 ", nightly())
+    assert re.search(r" \d{4}-\d\d-\d\d 0[01]:30:00\+00:00 ", nightly("--time-zone", "UTC"))
     run("schedule", "resume", "nightly")
     put_run()
     for more, zone in (((), ZoneInfo("Europe/Berlin")), (("--time-zone", "Asia/Tokyo"), ZoneInfo("Asia/Tokyo"))):
-        assert f"{NOW.astimezone(zone):%Y-%m-%d %H:%M:%S}" in run("schedule", "history", *more).stdout
+        assert time_text(NOW, zone) in run("schedule", "history", *more).stdout
         assert f"times are {zone}<" in run("schedule", "page", "-O", "-", *more).stdout
 
 

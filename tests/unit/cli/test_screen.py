@@ -12,6 +12,7 @@ from rich.console import Console
 from nessie_gc_core.cli.logs import logging_to
 from nessie_gc_core.cli.progress import show_progress
 from nessie_gc_core.cli.screen import show_report
+from nessie_gc_core.model.text import times_in
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_core.services.report import GcReport, MarkedRepository, NamedFile
@@ -39,16 +40,17 @@ def report() -> GcReport:
 def test_a_report_says_what_was_read_and_what_became_of_it(
     report: GcReport, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert 0 == show_report("gc", report, as_json=False, zone=UTC)
+    with times_in(UTC):
+        assert 0 == show_report("gc", report, as_json=False)
     assert [
         "gc of http://lake, engine local",
-        "live set an-id, begun 2026-01-01 00:00:00",
-        "read: 2 references, 1,234 live commits, 5,000 files (1.2 GB) listed in 3 locations",
-        "time: mark 1.3 s, list 2.0 s",
+        "live set an-id, begun 2026-01-01 00:00:00+00:00",
+        "read: 2 references, 1,234 live commits, 5,000 files (1.1 GiB) listed in 3 locations",
+        "time: mark 1.3 s, list 2 s",
         "",
-        "unreferenced  files   bytes",
-        "deleted       1,200  3.4 MB",
-        "all           1,200  3.4 MB",
+        "unreferenced  files    bytes",
+        "deleted       1,200  3.2 MiB",
+        "all           1,200  3.2 MiB",
         "",
         "done",
     ] == [line.rstrip() for line in capsys.readouterr().out.splitlines()]
@@ -61,7 +63,7 @@ def test_locations_that_are_left_out_are_counted_and_named_on_request(
     counted = "left out: 25 locations, by --include, --exclude and --set-aside"
 
     def said(**given: bool) -> list[str]:
-        show_report("gc", report, as_json=False, zone=UTC, **given)
+        show_report("gc", report, as_json=False, **given)
         lines = capsys.readouterr().out.splitlines()
         return [line.rstrip() for line in lines[lines.index(counted) + 1 : -1]]
 
@@ -79,7 +81,7 @@ def test_a_report_says_what_was_left_alone_with_reasons(report: GcReport, capsys
     report.refused = {"s3://b/": "is less than 2 levels deep"}
     report.lost.files, report.lost_files = 1, [NamedFile("s3://b/x", None)]
     report.warn("careful")
-    assert 1 == show_report("gc", report, as_json=False, zone=UTC)
+    assert 1 == show_report("gc", report, as_json=False)
     said = capsys.readouterr().out.splitlines()
     assert "unknown: nothing was deleted there; make it readable and run again (25)" in said
     assert "  and 5 more (--outcomes-to FILE has every file)" in said
@@ -118,7 +120,7 @@ def test_progress_shows_how_fast_it_goes_and_what_was_asked_of_stores(report: Gc
         time.sleep(0.15)
         progress("expand", 1_500, 2_000)
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.getvalue())
-    assert re.search(r"1500/2000 [\d,]+/s 0:00:00 0:00:01 left 1,234 requests, 5\.6 MB", shown)
+    assert re.search(r"1500/2000 [\d,]+/s [\d.]+ s [\d.]+ s left 1,234 requests, 5\.3 MiB", shown)
 
 
 def test_off_a_terminal_a_line_now_and_then_says_how_far_a_phase_is(
@@ -132,7 +134,7 @@ def test_off_a_terminal_a_line_now_and_then_says_how_far_a_phase_is(
         progress("list", 1_500, None)
         progress("delete", 10, 2_000)
     lines = [record.message for record in caplog.records]
-    assert re.fullmatch(r"list: 1,500 \(([\d,]+/s, )?1 request, 2\.0 kB\)", lines[1])
+    assert re.fullmatch(r"list: 1,500 \(([\d,]+/s, )?1 request, 2\.0 KiB\)", lines[1])
     assert re.match(r"delete: 10 of 2,000", lines[2])
 
 

@@ -52,6 +52,49 @@ def test_a_page_names_them_all(run: Run, file: Path, beside: MemoryLake) -> None
     assert f"gc of memory:default, memory:{beside.name}, engine local, dry run" == result.stdout.splitlines()[0]
 
 
+@pytest.mark.parametrize("inmemory", [[], ["--inmemory"]])
+def test_a_page_says_which_live_set_and_which_table_is_of_which_repository(
+    run: Run, file: Path, beside: MemoryLake, inmemory: list[str]
+) -> None:
+    lines = run("gc", "--dry-run", "--by-table", *inmemory).stdout.splitlines()
+    of = [line.partition(" of ")[2] for line in lines if line.startswith("live set ")]
+    assert ["memory:default", f"memory:{beside.name}"] == of
+    (head,) = (number for number, line in enumerate(lines) if line.startswith("repository "))
+    rows = {tuple(line.split()[:2]) for line in lines[head + 1 : head + 3]}
+    assert {("memory:default", "db.t"), (f"memory:{beside.name}", "db.u")} == rows
+
+
+def test_rows_by_table_have_their_repositories(run: Run, file: Path, beside: MemoryLake) -> None:
+    report = json.loads(run("gc", "--dry-run", "--by-table", "--json").stdout)
+    assert [(["db.t"], ["memory:default"]), (["db.u"], [f"memory:{beside.name}"])] == sorted(
+        (row["tables"], row["repositories"]) for row in report["tables"]
+    )
+
+
+def test_lists_say_which_repository_a_live_set_is_of(run: Run, file: Path, beside: MemoryLake) -> None:
+    marked = {
+        each["live_set_id"]: each["repository"] for each in json.loads(run("mark", "--json").stdout)["repositories"]
+    }
+    head, *rows = run("list").stdout.splitlines()
+    assert ["live", "set", "repository"] == head.split()[:3]
+    assert marked == {row.split()[0]: row.split()[1] for row in rows}
+    for id_, repository in marked.items():
+        assert repository == json.loads(run("show", id_, "--json").stdout)["repository"]
+        assert f"repository          {repository}" in run("show", id_).stdout.splitlines()
+    pruned = run("prune", "--older-than", "PT0S", "--dry-run").stdout
+    assert all(repository in pruned for repository in marked.values())
+
+
+def test_long_identities_stay_apart(run: Run, home: Path) -> None:
+    names = [f"{'a' * 200}/{number}" for number in (1, 2)]
+    for name in names:
+        MemoryLake.named(name).branch("main", at=None)
+        assert 0 == run("mark", "--repository", "memory", "-r", f"lake={name}").exit_code
+    listed = run("list").stdout
+    assert all(f"memory:{name}" in listed for name in names)
+    assert "…" not in run("list", env={"FORCE_COLOR": "1", "TERM": "dumb"}).stdout
+
+
 def test_one_id_is_enough_for_the_sweep(run: Run, lake: MemoryLake, file: Path) -> None:
     marked = json.loads(run("mark", "--json").stdout)
     swept = json.loads(run("sweep", "--json", "--live-set-id", marked["live_set_id"]).stdout)
@@ -79,6 +122,18 @@ def test_check_looks_at_each(run: Run, file: Path, beside: MemoryLake) -> None:
     found = run("check", "--engine", "local").stdout
     assert "memory:default has 1 reference; " in found
     assert f"memory:{beside.name} has 1 reference" in found
+
+
+def test_check_has_a_row_for_each_repository_and_says_what_the_store_has(
+    run: Run, file: Path, beside: MemoryLake
+) -> None:
+    run("mark")
+    checks = json.loads(run("check", "--engine", "local", "--json").stdout)["checks"]
+    identities = ["memory:default", f"memory:{beside.name}"]
+    assert identities == [check["repository"] for check in checks if check["name"] == "repository"]
+    (store,) = (check["detail"] for check in checks if check["name"] == "live-set store")
+    assert "it has live sets of 2 repositories, the newest are " in store
+    assert all(f" of {identity}, IDENTIFY_SUCCESS" in store for identity in identities)
 
 
 def test_check_reads_metadata_of_each(run: Run, lake: MemoryLake, file: Path, beside: MemoryLake) -> None:

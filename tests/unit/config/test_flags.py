@@ -11,7 +11,7 @@ from nessie_gc_core.config.flags import with_flags
         ("`min_age` must not be negative", "--min-age must not be negative"),
         ("use `engine` local", "use --engine local"),
         ("run `mark()` for a new one", "run 'nessie-gc mark' for a new one"),
-        ("`sweep(resume=True, live_set_id=7-a)`", "'nessie-gc sweep --resume --live-set-id 7-a'"),
+        ("`sweep(resume=True, live_set_id=7-a)`", "'nessie-gc sweep --resume 7-a'"),
         (
             "`move_records(source='nessie:http://a/api/v2', target='b', dry_run=False)`",
             "'nessie-gc move-records --from nessie:http://a/api/v2 --to b'",

@@ -35,11 +35,11 @@ def test_the_report_shows_what_was_read_and_every_outcome_that_is_not_none(scree
         "deleted": {"files": 2, "bytes": 2500},
     }
     screen.report(Collection(report={**report, "failed": {"files": 0, "bytes": 0}}, exit_code=0, complaints=""))
-    assert "  read: 3 references, 7 files listed\n  seconds: mark 0.3\n  deleted: 2 files, 2.5 kB\n" == printed(screen)
+    assert "  read: 3 references, 7 files listed\n  time: mark 0.3 s\n  deleted: 2 files, 2.4 KiB\n" == printed(screen)
 
 
 def test_folders_show_what_stays_and_why(screen: Screen) -> None:
     screen.folders([FolderCount(name="orders", before=9, after=4, after_bytes=100, why="needed by main")])
     header, row = printed(screen).splitlines()
     assert ["before", "deleted", "left", "why", "it", "stays"] == header.split()
-    assert ["orders", "9", "5", "4", "(100", "bytes)", "needed", "by", "main"] == row.split()
+    assert ["orders", "9", "5", "4", "(100", "B)", "needed", "by", "main"] == row.split()

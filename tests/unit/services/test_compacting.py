@@ -332,7 +332,7 @@ def test_a_terminal_shows_the_first_tables_and_says_how_many_there_are() -> None
     quiet = [CompactedTable(table=f"q{n}", outcome=Compacted.NOT_WORTH_IT, reason="few") for n in range(3)]
     lines = str(CompactionReport(catalog="c", dry_run=False, tables=[*failed, *quiet])).splitlines()
     assert [
-        "compacted: 0 of 28 tables; 0.0 s",
+        "compacted: 0 of 28 tables; 0 s",
         "  f0: refused: no",
         "  and 5 more tables; --json has them all",
         "  and 3 tables with nothing to rewrite",

@@ -68,10 +68,10 @@ def test_every_outcome_is_a_line(outcomes: Dataset, tmp_path: Path) -> None:
     path = tmp_path / "outcomes.jsonl"
     with open_file(path) as file:
         file.write(outcomes)
-    assert {"data/ü\n.parquet": "1970-01-01T00:00:01.000001+00:00", "x": None} == {
+    assert {"data/ü\n.parquet": "1970-01-01T00:00:01.000001Z", "x": None} == {
         line["path"]: line["modified"] for line in lines_of(path)
     }
-    assert {(str(LIVE_SET), "2026-01-01T12:00:00+00:00")} == {
+    assert {(str(LIVE_SET), "2026-01-01T12:00:00Z")} == {
         (line["live_set_id"], line["recorded"]) for line in lines_of(path)
     }
 

@@ -38,7 +38,7 @@ def test_a_report_is_json_with_times_in_utc() -> None:
     report = GcReport(started=datetime(2026, 1, 1, 1, 2, 3, 4, UTC))
     report.lost_files.append(NamedFile("s3://b/ü", None))
     shown = json.loads(json.dumps(report.to_dict()))
-    assert ("2026-01-01T01:02:03.000004+00:00", None) == (shown["started"], shown["finished"])
+    assert ("2026-01-01T01:02:03.000004Z", None) == (shown["started"], shown["finished"])
     assert [{"path": "s3://b/ü", "reason": None}] == shown["lost"]["names"]
 
 

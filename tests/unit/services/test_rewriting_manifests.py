@@ -241,7 +241,7 @@ def test_another_engine_than_spark_is_refused(lake: ExpiryLake) -> None:
     [
         ({}, "`catalog` is missing"),
         ({"catalog": "c", "target_manifest_size": "8"}, "has no unit"),
-        ({"catalog": "c", "target_manifest_size": "8B"}, "less than 1KB"),
+        ({"catalog": "c", "target_manifest_size": "8B"}, "less than 1KiB"),
         ({"catalog": "c", "include": ["("]}, "not a valid regular expression"),
     ],
 )

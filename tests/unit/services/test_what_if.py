@@ -118,10 +118,10 @@ def test_nothing_is_remembered_of_a_policy_that_is_not_in_force(lake: MemoryLake
 def test_the_command_says_it_to_people_and_to_programs(lake: MemoryLake) -> None:
     command = ["what-if", "--repository", "memory", "-r", f"lake={lake.name}", "--inmemory", "--engine", "local"]
     command += [text for option in connectors(lake) for text in ("--connector-option", option)]
-    result = CliRunner().invoke(cli, [*command, "--cutoff", ".*=1"], catch_exceptions=False)
+    result = CliRunner().invoke(cli, [*command, "--cutoff", ".*=1", "--time-zone", "UTC"], catch_exceptions=False)
     assert result.exit_code == 0
     assert "policies: 1 for 3 references; every head stays readable" in result.stdout
-    assert "states that would end: 2\n  by reference\n    main: 2, from 2026-01-01 00:00:00 UTC" in result.stdout
+    assert "states that would end: 2\n  by reference\n    main: 2, from 2026-01-01 00:00:00+00:00" in result.stdout
     found = json.loads(CliRunner().invoke(cli, [*command, "-c", "1", "--json"], catch_exceptions=False).stdout)
     assert [{"name": "db.t", **found["freed"]}] == found["freed_by_table"]
     assert {"main"} == {state["reference"] for state in found["ended"]}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nessie_gc_core.model.asset_runs import AssetRun
+from nessie_gc_core.model.text import json_time
 
 MOST_GROUPS = 20
 """How many groups of a grouping are named; the rest is one sum."""
@@ -124,7 +125,7 @@ class LatestRun:
         return {
             "runid": run.runid,
             "run": run.run,
-            "timestamp": run.timestamp.isoformat(),
+            "timestamp": json_time(run.timestamp),
             "repository": run.repository,
             "live_set": run.live_set,
             "engine": run.engine,
@@ -167,7 +168,7 @@ class AssetFigures:
             "trend": [
                 {
                     "runid": run.runid,
-                    "timestamp": run.timestamp.isoformat(),
+                    "timestamp": json_time(run.timestamp),
                     "files": run.assets,
                     "bytes": run.size_bytes,
                     "unknown": run.unknown,

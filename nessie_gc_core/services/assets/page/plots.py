@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from nessie_gc_core.model.asset_runs import AssetRun
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import shown, size_unit
 from nessie_gc_core.services.assets.page.figures import AssetFigures, Group, Grouping
 from nessie_gc_core.services.assets.page.words import AGE, REASON, TABLE, TIMES, TYPE, Naming
 
@@ -148,7 +147,7 @@ def _bars(grouping: Grouping, naming: Naming, strong: str = "") -> Draw:
         figure.set_figheight(0.75 + _ROW * len(rows))
         sizes, files = figure.subplots(1, 2, sharey=True)
         places = range(len(rows))
-        factor, unit = unit_of(max((row.bytes for row in rows), default=0))
+        factor, unit = size_unit(max((row.bytes for row in rows), default=0))
         colour = [colours.strong if name == strong else colours.bar for name in names]
         sizes.barh(places, [row.bytes / factor for row in rows], color=colour, height=0.66)
         files.barh(places, [row.files for row in rows], color=colour, height=0.66)
@@ -169,7 +168,7 @@ def _trend(figure: Figure, runs: Sequence[AssetRun], colours: Colours) -> None:
 
     sizes, files = figure.subplots(2, 1, sharex=True)
     times = [run.timestamp for run in runs]
-    factor, unit = unit_of(max(run.size_bytes for run in runs))
+    factor, unit = size_unit(max(run.size_bytes for run in runs))
     marker = "o" if len(runs) <= _MARKED else ""
     for axes, label, values in (
         (sizes, unit, [run.size_bytes / factor for run in runs]),
@@ -203,10 +202,3 @@ def _label(name: str) -> str:
     text = shown(name)
     half = _LABEL // 2
     return text if len(text) <= _LABEL else f"{text[: half - 1]}…{text[-half:]}"
-
-
-def unit_of(most: int) -> tuple[int, str]:
-    """The unit in which sizes up to this are shown: its bytes, and what it is called."""
-    units = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
-    power = min(int(math.log2(most)) // 10 if most > 0 else 0, len(units) - 1)
-    return 1024**power, units[power]

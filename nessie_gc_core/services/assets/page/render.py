@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.times import in_zone
+from nessie_gc_core.model.text import time_text
 from nessie_gc_core.services.assets.page import words
 from nessie_gc_core.services.assets.page.figures import MOST_GROUPS, AssetFigures
 from nessie_gc_core.services.assets.page.plots import svg_plots
@@ -37,15 +35,11 @@ def render_page(figures: AssetFigures) -> str:
     from markupsafe import Markup
 
     environment = page_environment(__package__)
-    environment.filters["time"] = _time
+    environment.filters["time"] = time_text
     environment.filters["setting"] = _setting
     plots = {name: Markup(svg) for name, svg in svg_plots(figures).items()}  # drawn here, names in them are escaped
     page = environment.get_template("page.html")
     return page.render(figures=figures, latest=figures.latest, plots=plots, words=words, most=MOST_GROUPS)
-
-
-def _time(at: datetime) -> str:
-    return in_zone(at).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _setting(value: object) -> str:

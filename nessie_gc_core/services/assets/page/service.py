@@ -8,11 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
 
-from isodate import duration_isoformat
-
 from nessie_gc_core.connectors import Service, SupportsBranches
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.options import ConnectorOptions
+from nessie_gc_core.model.text import iso_duration
 from nessie_gc_core.services.assets.identify import existing_table
 from nessie_gc_core.services.assets.page.counting import latest_figures
 from nessie_gc_core.services.assets.page.figures import AssetFigures, Threshold
@@ -112,7 +111,7 @@ class AssetPageService(Service[Run]):
 
     def _figures(self, run: Run, table: AssetTable) -> AssetFigures:
         given, runs = self.parameters, table.runs()
-        apart = duration_isoformat(given.seen_apart) if given.seen_apart else None
+        apart = iso_duration(given.seen_apart) if given.seen_apart else None
         on_branch = given.own_branch and isinstance(run.repository, SupportsBranches)
         latest = None
         if runs:

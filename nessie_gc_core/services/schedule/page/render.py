@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, timedelta, tzinfo
+from datetime import UTC, tzinfo
 from functools import cache
 from typing import TYPE_CHECKING
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import WENT_WRONG
-from nessie_gc_core.model.text import plural
+from nessie_gc_core.model.text import duration_text, plural, time_text
 from nessie_gc_core.services.pages import page_environment
 from nessie_gc_core.services.schedule import tables
 from nessie_gc_core.services.schedule.history import state_of
@@ -28,7 +28,7 @@ def render_schedule(figures: ScheduleFigures, zone: tzinfo = UTC) -> str:
     page = page_templates().get_template("schedule.html")
     return page.render(
         figures=figures,
-        time=lambda at: at.astimezone(zone).strftime("%Y-%m-%d %H:%M"),
+        time=lambda at: time_text(at, zone),
         state=lambda job: state_of(job, figures.now, figures.lost),
         days=figures.days,
         most=MOST_RUNS,
@@ -53,14 +53,6 @@ def page_templates() -> Environment:
         environment = page_environment(__package__, "nessie_gc_core.services.assets.page")
     except ImportError as error:
         raise ConfigurationError("pages need Jinja: pip install 'nessie-gc-core[report]'") from error
-    environment.filters["took"] = _took
+    environment.filters["took"] = duration_text
     environment.filters["plural"] = plural
     return environment
-
-
-def _took(time: timedelta) -> str:
-    seconds = int(time.total_seconds())
-    if seconds < 60:
-        return f"{seconds} s"
-    minutes = seconds // 60
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

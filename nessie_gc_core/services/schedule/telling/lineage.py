@@ -22,6 +22,7 @@ from openlineage.client.transport.console import ConsoleTransport
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.model.text import json_time
 from nessie_gc_core.services.schedule.outcome import body_of
 from nessie_gc_core.services.schedule.telling.changed_tables import ChangedTable, Changes
 from nessie_gc_core.services.schedule.telling.library_logs import keep_addresses_out, without_addresses
@@ -139,13 +140,13 @@ class Lineage:
             numbers=dict(run.numbers),
             datasetsLeftOut=changes.left_out,
         )
-        due = nominal_time_run.NominalTimeRunFacet(nominalStartTime=run.occasion.due.isoformat(), producer=PRODUCER)
+        due = nominal_time_run.NominalTimeRunFacet(nominalStartTime=json_time(run.occasion.due), producer=PRODUCER)
         kind = job_type_job.JobTypeJobFacet(
             processingType="BATCH", integration="NESSIE_GC", jobType="JOB", producer=PRODUCER
         )
         event = RunEvent(
             eventType=state,
-            eventTime=at.isoformat(),
+            eventTime=json_time(at),
             run=Run(runId=str(run.id), facets={OUTCOME: outcome, "nominalTime": due}),
             job=Job(namespace=self._namespace, name=f"{self._schedule}.{run.job}", facets={"jobType": kind}),
             inputs=[],

@@ -10,6 +10,7 @@ from types import TracebackType
 from urllib.error import HTTPError
 from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
+from nessie_gc_core.model.text import duration_text
 from nessie_gc_core.services.schedule.bounded_server import end_connection
 
 
@@ -78,7 +79,7 @@ class _Deadline:
     def check(self) -> None:
         """Raises an error if the time is over: what came until then may look like a whole answer."""
         if self._is_over:
-            raise TimeoutError(f"no whole answer in {self._seconds:g} seconds")
+            raise TimeoutError(f"no whole answer in {duration_text(self._seconds)}")
 
     def _end(self) -> None:
         with self._lock:

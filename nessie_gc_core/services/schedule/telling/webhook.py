@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from nessie_gc_core.errors import ConfigurationError, ServiceUnavailableError
 from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.schedule import JobRun, RunStatus
+from nessie_gc_core.model.text import duration_text
 from nessie_gc_core.services.schedule.history import plain_run
 from nessie_gc_core.services.schedule.telling.posting import post
 
@@ -80,7 +81,7 @@ class Webhook:
         try:
             status = post(self._url, body, seconds=TIMEOUT_SECONDS)
         except TimeoutError:
-            return f"the address does not answer within {TIMEOUT_SECONDS:g} seconds"
+            return f"the address does not answer within {duration_text(TIMEOUT_SECONDS)}"
         except URLError as error:
             return f"the address cannot be reached: {_shown_reason(error.reason)}"
         except (OSError, HTTPException, ValueError) as error:  # their texts may show the address

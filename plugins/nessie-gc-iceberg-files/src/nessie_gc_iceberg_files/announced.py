@@ -13,6 +13,7 @@ from typing import Self
 
 from nessie_gc_core.errors import UnreadableFileError
 from nessie_gc_core.model.manifests import Manifest
+from nessie_gc_core.model.text import plural
 
 ADDED, DELETED = 1, 2
 """States of entries; the third one, of what existed before, is 0."""
@@ -64,9 +65,8 @@ class Announced:
         if length is not None and size < length:
             is_exact = None not in (self.added, self.existing) and (live, deleted) == (announced, self.deleted)
             if not is_exact:
-                reason = (
-                    f"it has {size} bytes instead of the {length} written, and not the entries that its list counts"
-                )
+                has = plural(size, "byte")
+                reason = f"it has {has} instead of the {length:,} written, and not the entries that its list counts"
                 raise UnreadableFileError(path, reason)
         is_whole = size == length and self._is_only_added(statuses)
         if live < announced and not is_whole:

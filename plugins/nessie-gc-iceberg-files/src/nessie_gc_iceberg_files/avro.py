@@ -12,6 +12,7 @@ from typing import cast
 import fastavro
 
 from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.unpacking import MEBIBYTE, Limit, Room
 from nessie_gc_iceberg_files.avro_schemas import refuse_endless
 from nessie_gc_iceberg_files.blocks import unpack_block
@@ -93,7 +94,7 @@ def plain_blocks(container: Container, data: bytes, limit: Limit) -> Iterator[tu
     for count, start, end in container.blocks:
         plain = unpack_block(container.codec, data[start:end], room)
         if count > len(plain):  # no record that Iceberg writes is empty
-            raise ValueError(f"a block announces {count:,} records in {len(plain):,} bytes")
+            raise ValueError(f"a block announces {count:,} records in {plural(len(plain), 'byte')}")
         yield count, plain
 
 
@@ -127,7 +128,7 @@ def checked_schema(schema: bytes) -> Schema:
         ValueError: it is not that of a record, is too long, or makes records of any length out of a few bytes.
     """
     if len(schema) > _MOST_SCHEMA_BYTES:
-        raise ValueError(f"its schema has more than {_MOST_SCHEMA_BYTES:,} bytes")
+        raise ValueError(f"its schema has more than {plural(_MOST_SCHEMA_BYTES, 'byte')}")
     found = json.loads(schema)
     if not isinstance(found, dict) or found.get("type") != "record":
         raise ValueError("its schema is not a record")

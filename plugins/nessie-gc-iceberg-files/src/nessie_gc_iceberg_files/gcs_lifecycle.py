@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from nessie_gc_core.model.text import duration_text
+
 
 def warnings_of(said: Mapping[str, Any], bucket: str, prefixes: Sequence[str], duration: timedelta) -> Sequence[str]:
     """One line for each lifecycle rule that may delete hidden files below some prefixes too early, and for retention.
@@ -32,7 +34,8 @@ def _of_rules(
         if days is None:
             yield f"{name} may delete hidden files at any time: it has no `daysSinceNoncurrentTime`"
         elif timedelta(days=int(days)) < duration:
-            yield f"{name} deletes hidden files after {days} days, which is earlier than `quarantine_for`"
+            after = duration_text(timedelta(days=int(days)))
+            yield f"{name} deletes hidden files after {after}, which is earlier than `quarantine_for`"
 
 
 def _touches(condition: Mapping[str, Any], prefixes: Sequence[str]) -> bool:
@@ -49,5 +52,5 @@ def _touches(condition: Mapping[str, Any], prefixes: Sequence[str]) -> bool:
 def _of_retention(said: Mapping[str, Any], bucket: str, duration: timedelta) -> Iterator[str]:
     period = timedelta(seconds=int((said.get("retentionPolicy") or {}).get("retentionPeriod") or 0))
     if period > duration:
-        keeps = f"the retention policy of gs://{bucket}/ keeps each version for {period.days} days"
+        keeps = f"the retention policy of gs://{bucket}/ keeps each version for {duration_text(period)}"
         yield f"{keeps}, which is longer than `quarantine_for`: until then, a purge of it fails"

@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from nessie_gc_core.model.text import duration_text
 from nessie_gc_iceberg_files.s3_rights import said_of
 
 _ARCHIVES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
@@ -46,8 +47,10 @@ def _said(rule: Mapping[str, Any], bucket: str, duration: timedelta) -> Iterator
     name = f"the lifecycle rule {rule.get('ID', '')!r} of s3://{bucket}/"
     days = rule.get("NoncurrentVersionExpiration", {}).get("NoncurrentDays")
     if days is not None and timedelta(days=days) < duration:
-        yield f"{name} deletes hidden files after {days} days, which is earlier than `quarantine_for`"
+        after = duration_text(timedelta(days=days))
+        yield f"{name} deletes hidden files after {after}, which is earlier than `quarantine_for`"
     for each in rule.get("NoncurrentVersionTransitions", ()):
         days, kind = each.get("NoncurrentDays", 0), each.get("StorageClass")
         if kind in _ARCHIVES and timedelta(days=days) < duration:
-            yield f"{name} moves hidden files to {kind} after {days} days: restored files cannot be read at once"
+            after = duration_text(timedelta(days=days))
+            yield f"{name} moves hidden files to {kind} after {after}: restored files cannot be read at once"

@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
 from nessie_gc_core.errors import IncompleteError
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import duration_text, json_time, shown, size_text
 
 _SHOWN = 20
 """So many contents a terminal shows."""
@@ -145,8 +144,8 @@ class InternalGcReport:
             "database": self.database,
             "repository_id": self.repository_id,
             "dry_run": self.dry_run,
-            "started": self.started.isoformat(),
-            "cutoff": self.cutoff.isoformat(),
+            "started": json_time(self.started),
+            "cutoff": json_time(self.cutoff),
             "references": self.references,
             **{name: self.total(name).to_dict() for name in _COUNTS},
             "kinds": {kind: tally.to_dict() for kind, tally in sorted(self.kinds.items())},
@@ -166,7 +165,7 @@ class InternalGcReport:
         yield _line(f"internal-gc of {self.database}{repository}{dry}", "bold")
         read = (_plural(self.references, "reference"), _plural(self.total("scanned").records, "record"))
         yield _line(f"read: {', '.join(read)}")
-        yield _line("time: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.phases.items()))
+        yield _line("time: " + ", ".join(f"{name} {duration_text(seconds)}" for name, seconds in self.phases.items()))
         yield Text()
         yield self._table()
         yield Text()
@@ -215,7 +214,7 @@ _REMARKS = {
 
 
 def _row(*tallies: RecordTally) -> list[str]:
-    return [*(f"{tally.records:,}" for tally in tallies), decimal(tallies[-1].bytes)]
+    return [*(f"{tally.records:,}" for tally in tallies), size_text(tallies[-1].bytes)]
 
 
 def _plural(count: int, noun: str) -> str:

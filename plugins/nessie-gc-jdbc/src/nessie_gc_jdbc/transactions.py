@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
+from nessie_gc_core.model.text import duration_text
 from nessie_gc_jdbc.problems import is_away, store_error
 from nessie_gc_jdbc.urls import shown
 
@@ -89,4 +90,4 @@ class Transactions:
         if state.attempt_number == 1 and state.outcome is not None:
             error = state.outcome.exception()
             reason = store_error(error, self._engine.url) if error is not None else shown(self._engine.url)
-            log.warning("%s; waiting for it, up to %g seconds", reason, self._wait_seconds)
+            log.warning("%s; waiting for it, up to %s", reason, duration_text(self._wait_seconds))

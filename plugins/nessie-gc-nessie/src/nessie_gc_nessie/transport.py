@@ -18,6 +18,7 @@ from urllib3.util.retry import Retry
 
 from nessie_gc_core.errors import ConfigurationError, LimitExceededError, ServiceUnavailableError
 from nessie_gc_core.model.responses import parsed_json
+from nessie_gc_core.model.text import duration_text
 from nessie_gc_nessie.limited import limit
 from nessie_gc_nessie.options import NessieOptions
 
@@ -276,9 +277,9 @@ def _broke_off_by_timeout(failure: requests.RequestException | None) -> bool:
 
 def _reason(failure: requests.RequestException | None, timeouts: tuple[float, float]) -> str:
     if isinstance(failure, requests.ConnectTimeout):
-        return f"no connection within {timeouts[0]:g} s"
+        return f"no connection within {duration_text(timeouts[0])}"
     if isinstance(failure, requests.ReadTimeout) or _broke_off_by_timeout(failure):
-        return f"no answer within {timeouts[1]:g} s"
+        return f"no answer within {duration_text(timeouts[1])}"
     for cause in _chain(failure):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror

@@ -219,7 +219,7 @@ def test_the_screen_says_what_was_found_and_not_what_would_be_deleted(
     assets: AssetLake, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = assets.identify()
-    show_result("identify-unreferenced", report, as_json=False, zone=None)
+    show_result("identify-unreferenced", report, as_json=False)
     shown = capsys.readouterr().out
     assert "this command deletes no files" in shown
     assert "dry run" not in shown

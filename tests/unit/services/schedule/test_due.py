@@ -21,6 +21,7 @@ from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.repository import UNKNOWN_CONTENT
 from nessie_gc_core.model.schedule import Occasion, RunStatus
+from nessie_gc_core.model.text import json_time
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.health.parameters import HealthParameters
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
@@ -78,7 +79,7 @@ def test_a_run_starts_if_one_of_the_findings_is_there(report: dict[str, Any], wh
 def test_a_run_does_not_start_if_nothing_is_due_and_says_what_was_looked_for() -> None:
     outcome, started = run_of(health("snapshots"), "small-files", "delete-files", reclaimable="1GB")
     assert [] == started
-    assert "health found no delete-files or small-files or 1.0 GB reclaimable" == outcome.not_due
+    assert "health found no delete-files or small-files or 1.0 GiB reclaimable" == outcome.not_due
 
 
 @pytest.mark.parametrize(("bytes_", "starts"), [(None, False), (2**30 - 1, False), (2**30, True)])
@@ -120,7 +121,7 @@ def test_a_table_that_cannot_be_read_matters_where_more_than_commits_counts() ->
 def test_commits_count_from_the_last_success_on_and_no_further_than_needed() -> None:
     trigger = Trigger.read(["orphans"], None, 100)
     assert trigger is not None
-    assert {"commits_since": "2026-03-02T00:00:00+00:00", "max_commits": "100"} == trigger.parameters(MIDNIGHT)
+    assert {"commits_since": "2026-03-02T00:00:00Z", "max_commits": "100"} == trigger.parameters(MIDNIGHT)
 
 
 def test_where_only_commits_count_no_table_is_read() -> None:
@@ -154,7 +155,7 @@ print(json.dumps({"tables": [], "commits": 7}))
         (
             MIDNIGHT,
             [
-                f"health --config x.toml --json --commits-since={MIDNIGHT.isoformat()} --max-commits=7 "
+                f"health --config x.toml --json --commits-since={json_time(MIDNIGHT)} --max-commits=7 "
                 "--exclude=(?s:.*)",
                 "gc --config x.toml --json",
             ],

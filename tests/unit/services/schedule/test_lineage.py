@@ -13,6 +13,7 @@ import jsonschema  # type: ignore[import-untyped]  # has no types of its own
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.text import json_time
 from nessie_gc_core.services.schedule.outcome import Outcome
 from nessie_gc_core.services.schedule.telling.changed_tables import MOST_NAMES, MOST_TABLES, Changes, place_of
 from nessie_gc_core.services.schedule.telling.lineage import DELETION, OUTCOME, SCHEMAS, SERVICES
@@ -74,7 +75,7 @@ def test_a_run_begins_and_completes_with_the_tables_that_it_changed(bench: Bench
         [each["run"]["runId"] for each in (start, complete)],
     )
     assert {"namespace": "nessie-gc", "name": "default.nightly"}.items() <= complete["job"].items()
-    assert ([], run.started.isoformat()) == (start["outputs"], start["eventTime"])
+    assert ([], json_time(run.started)) == (start["outputs"], start["eventTime"])
     (table,) = complete["outputs"]
     assert ("s3://lake", "warehouse/db/t") == (table["namespace"], table["name"])
     assert (4, 100) == tuple(table["outputFacets"][DELETION][name] for name in ("deletedFiles", "deletedBytes"))
@@ -125,7 +126,7 @@ def test_a_run_says_when_it_was_due(bench: Bench, told: Receiver) -> None:
     tell(bench, {})
     (run,) = bench.runs()
     due = [event["run"]["facets"]["nominalTime"]["nominalStartTime"] for event in events(told)]
-    assert [run.occasion.due.isoformat()] * 2 == due
+    assert [json_time(run.occasion.due)] * 2 == due
 
 
 @pytest.mark.parametrize("service", ["health", "mark", "autotag"])

@@ -68,8 +68,11 @@ def test_the_service_that_is_looked_for_is_there() -> None:
 def test_it_says_how_many_are_on_their_way_and_what_the_next_deletion_takes(bench: Bench) -> None:
     taken = [Group(name="sales.a", files=3, bytes=3072), Group(name="", files=1, bytes=1024)]
     text = text_of(shown(bench, report([]), report(taken)))
-    assert "lake.gc.assets , as assets found it on 2026-03-04 00:00. A deletion takes what 3 runs have seen." in text
-    assert "runs that saw them files size 1 4 4.0 KiB 2 2 2.0 KiB 3 or more 0 0 Bytes" in text
+    assert (
+        "lake.gc.assets , as assets found it on 2026-03-04 00:00:00+00:00. A deletion takes what 3 runs have seen."
+        in text
+    )
+    assert "runs that saw them files size 1 4 4.0 KiB 2 2 2.0 KiB 3 or more 0 0 B" in text
     assert "At most 4 files, 4.0 KiB ; it looks at each of them again." in text
     assert "table files size sales.a 3 3.0 KiB not known 1 1.0 KiB" in text
 
@@ -111,7 +114,7 @@ def test_names_of_tables_are_text_in_attributes_too(bench: Bench) -> None:
     tables = multiples([TableDay(day=figures.now.date(), table=evil, garbage=1, reclaimed=1)], [figures.now.date()])
     seen = Seen(render_schedule(replace(figures, tables=tables)))
     assert "script" not in seen.elements
-    assert [f"{evil}: 1 Byte of garbage on 2026-03-03, 1 Byte deleted in 30 days"] == [
+    assert [f"{evil}: 1 B of garbage on 2026-03-03, 1 B deleted in 30 days"] == [
         value for name, value in seen.attributes if name == "aria-label" and evil in (value or "")
     ]
 

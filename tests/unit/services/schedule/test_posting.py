@@ -86,7 +86,7 @@ def dripping() -> Iterator[Dripping]:
 
 
 def test_an_answer_that_comes_byte_by_byte_is_none(dripping: Dripping) -> None:
-    with pytest.raises(TimeoutError, match=r"no whole answer in 0\.5 seconds"):
+    with pytest.raises(TimeoutError, match=r"no whole answer in 0\.5 s"):
         post(f"http://127.0.0.1:{dripping.port}/", b"{}", seconds=0.5)
     assert dripping.left.wait(5)
 
@@ -116,7 +116,7 @@ def test_a_webhook_that_answers_byte_by_byte_is_tried_again_and_left(
     monkeypatch.setattr(webhook, "TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr(webhook, "_PAUSES_SECONDS", (0, 0, 0))
     run_with(bench, FAILED, webhook=f"http://127.0.0.1:{dripping.port}/secret")
-    assert "is not told: the address does not answer within 0.5 seconds" in caplog.text
+    assert "is not told: the address does not answer within 0.5 s" in caplog.text
     assert "secret" not in caplog.text
 
 

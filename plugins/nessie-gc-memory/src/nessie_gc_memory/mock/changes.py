@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.text import json_time
 from nessie_gc_memory.mock.spec import MockLakeSpec
 
 
@@ -60,7 +61,7 @@ class MockChanges:
 
     def put(self, path: str, data: bytes, *, modified: datetime | None = None) -> str:
         """Stores a file, instead of a computed one if there is one; returns the path."""
-        time = (modified or datetime.now(UTC)).isoformat()
+        time = json_time(modified or datetime.now(UTC))
         self._add([{"put": path, "data": base64.b64encode(data).decode(), "modified": time}])
         return path
 

@@ -12,13 +12,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from rich.filesize import decimal
-
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.connectors import Service
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.repository import ICEBERG_TABLE
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import shown, size_text
 from nessie_gc_memory.mock.commits import commit_records
 from nessie_gc_memory.mock.folders import write_lake
 from nessie_gc_memory.mock.lake import MockLake
@@ -133,7 +131,7 @@ class MakeLakeReport:
         counts = self.counts
         lines = [
             f"{counts.stored:,} files stored, {counts.live:,} of them live, by the cut-off policy {self.policy}",
-            f"{counts.garbage:,} files ({decimal(counts.garbage_bytes)}) to be deleted",
+            f"{counts.garbage:,} files ({size_text(counts.garbage_bytes)}) to be deleted",
             f"{counts.lost:,} files lost",
             f"{counts.frozen:,} files kept because a manifest of their table cannot be read",
         ]

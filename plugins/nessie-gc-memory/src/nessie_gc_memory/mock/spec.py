@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.text import json_time
 
 SCHEME = "mock"
 MOCK_TABLE = "MOCK_TABLE"
@@ -109,7 +110,7 @@ class MockLakeSpec(ConnectorOptions):
 def _text(value: object) -> str:
     """A value as a command line gives it."""
     if isinstance(value, datetime):
-        return value.isoformat()
+        return json_time(value)
     if isinstance(value, timedelta):
         return str(value.total_seconds())
     return ",".join(value) if isinstance(value, tuple | list) else str(value)
