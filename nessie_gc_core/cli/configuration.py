@@ -29,6 +29,7 @@ from nessie_gc_core.config.settings import (
 )
 from nessie_gc_core.config.settings import SETTINGS as ALL_SETTINGS
 from nessie_gc_core.config.starter import Starter, starter
+from nessie_gc_core.model.next_steps import command_line
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.parameters import GcParameters
@@ -42,7 +43,6 @@ GROUPS: tuple[type[ConnectorOptions], ...] = (
     PluginSettings,
 )
 """What ``gc`` takes."""
-_NEXT = ("nessie-gc check", "nessie-gc gc --dry-run")
 
 
 # ---- init ---------------------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ def init(call: Call) -> int:
         _print_file(made, as_json=call.session.as_json)
         return 0
     write_new(path, made.text)
-    more = "" if path == DEFAULT_FILE else f" --config {path}"
-    then = [command + more for command in _NEXT]
+    more = () if path == DEFAULT_FILE else ("--config", path)
+    then = [command_line("check", *more), command_line("gc", "--dry-run", *more)]
     if call.session.as_json:
         said = {"file": path, "written": list(made.written), "left_out": dict(made.left_out), "next": then}
         print_json(said)

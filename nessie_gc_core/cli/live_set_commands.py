@@ -19,6 +19,7 @@ from nessie_gc_core.cli.screen import plain_table, print_table, shown_duration, 
 from nessie_gc_core.cli.stores import chosen_id, open_store
 from nessie_gc_core.config.settings import PruneSettings
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.services.pruning import PruneParameters, PruneReport, prune
@@ -47,7 +48,7 @@ def list_(call: Call) -> int:
         print_json({"live_sets": listed})
         return 0
     if not live_sets:
-        say("no live sets have this status" if status else "there are no live sets; 'nessie-gc mark' creates one")
+        say("no live sets have this status" if status else f"there are no live sets; {next_call('mark')} creates one")
         return 0
     say(f"time zone: {_zone_name(call.zone())}")
     print_table(_table(live_sets, failed, call.zone()))

@@ -23,7 +23,7 @@ def list_quarantine(call: Call) -> int:
         print_json({"quarantines": [_plain(each) for each in found]})
         return 0
     if not found:
-        say("nothing is in quarantine; 'gc --quarantine PLACE' moves files there")
+        say("nothing is in quarantine; --quarantine of 'gc' moves files there")
         return 0
     table = plain_table("live set", "place", "state", "until", "files", "bytes", numbers=("files", "bytes"))
     for each in found:

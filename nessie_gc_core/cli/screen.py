@@ -14,6 +14,7 @@ from rich.text import Text
 from nessie_gc_core.cli.output import print_json, say, standard_output, with_names
 from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.connectors import Report
+from nessie_gc_core.model.next_steps import next_call, next_command
 from nessie_gc_core.model.text import plural, shown
 from nessie_gc_core.model.times import in_zone
 from nessie_gc_core.model.verdicts import Outcome
@@ -68,8 +69,10 @@ def show_result(title: str, report: Report, *, as_json: bool, zone: tzinfo | Non
             _Page(standard_output(), zone, verbose=verbose).print(title, collection)
             say("")
         text = with_flags(with_names(str(report)))
-        said = Text(shown(text, lines=True)) if isinstance(report, ShownAsText) else report
-        standard_output().print(said)
+        if isinstance(report, ShownAsText):
+            standard_output().print(Text(shown(text, lines=True)), soft_wrap=True)
+        else:
+            standard_output().print(report, crop=False)
     else:
         for name, value in report.to_dict().items():
             say(f"{name.replace('_', ' ')}: {value}")
@@ -137,11 +140,19 @@ class _Page:
             self._line(f"warning: {warning}", style="yellow")
         if report.plan is not None:
             self._line(f"plan: {plural(report.plan.files, 'file')} in {report.plan.path}, digest {report.plan.sha256}")
-            self._line(f"next: nessie-gc show-plan {report.plan.path}, then nessie-gc sweep --apply {report.plan.path}")
+            self._next_of_plan(report.plan.path)
         if report.engine is None and report.live_set_id is not None:
-            self._line(f"next: nessie-gc sweep --live-set-id {report.live_set_id}")
+            look = next_call("sweep", dry_run=True, live_set_id=report.live_set_id)
+            sweep = next_call("sweep", live_set_id=report.live_set_id)
+            self._line(f"next: {look} shows what would be deleted; {sweep} deletes it")
         else:
             self._verdict(report)
+
+    def _next_of_plan(self, path: str) -> None:
+        """What shows a plan and what applies it; of one that went to standard output, nobody knows the file."""
+        if with_names(path) == path:
+            show = next_command("show-plan", path)
+            self._line(f"next: {show} shows these files; {next_call('sweep', apply=path)} deletes or moves them")
 
     def _read(self, report: GcReport) -> None:
         counts = [
