@@ -31,7 +31,7 @@ _NEVER = frozenset(
         "write_live_set_id_to",
     }
 )
-"""Options of one run: what it works on, what it writes, and whether it deletes, which whoever proposes a command says."""
+"""Options of one run: what it works on and writes, and whether it deletes, which whoever proposes a command says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

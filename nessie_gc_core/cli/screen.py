@@ -140,19 +140,14 @@ class _Page:
             self._line(f"warning: {warning}", style="yellow")
         if report.plan is not None:
             self._line(f"plan: {plural(report.plan.files, 'file')} in {report.plan.path}, digest {report.plan.sha256}")
-            self._next_of_plan(report.plan.path)
+            show, apply = next_command("show-plan", report.plan.path), next_call("sweep", apply=report.plan.path)
+            self._line(f"next: {show} shows these files; {apply} deletes them, or moves them to quarantine")
         if report.engine is None and report.live_set_id is not None:
             look = next_call("sweep", dry_run=True, live_set_id=report.live_set_id)
             sweep = next_call("sweep", live_set_id=report.live_set_id)
             self._line(f"next: {look} shows what would be deleted; {sweep} deletes it")
         else:
             self._verdict(report)
-
-    def _next_of_plan(self, path: str) -> None:
-        """What shows a plan and what applies it; of one that went to standard output, nobody knows the file."""
-        if with_names(path) == path:
-            show = next_command("show-plan", path)
-            self._line(f"next: {show} shows these files; {next_call('sweep', apply=path)} deletes or moves them")
 
     def _read(self, report: GcReport) -> None:
         counts = [

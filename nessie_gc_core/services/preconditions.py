@@ -81,8 +81,8 @@ def check_sweeper(live_set: LiveSet, service: str | None) -> None:
     owner = live_set.swept_only_by
     if owner is not None and owner != service:
         raise LiveSetStateError(
-            f"live set {live_set.id} belongs to {owner!r}, which deletes less than a sweep of it would: run "
-            f"{next_call(owner)} again, or mark again for a sweep of everything"
+            f"live set {live_set.id} belongs to {owner!r}, which deletes less than a sweep of it would: run that "
+            f"again with its options, or {next_call('mark')} for a sweep of everything"
         )
 
 
