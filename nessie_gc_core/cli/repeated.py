@@ -17,8 +17,11 @@ from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.parameters import GcParameters, SweepParameters
 
-_ONE_LAKE = frozenset({"gc", "mark", "sweep", "deferred-deletes"})
-"""They collect one lake within the same limits, so that one goes on within those of the other."""
+_TOGETHER = (
+    frozenset({"gc", "mark", "sweep", "deferred-deletes"}),
+    frozenset({"identify-unreferenced", "delete-unreferenced", "report"}),
+)
+"""Commands that work on the same thing within the same limits, so that one goes on within those of the other."""
 _NEVER = frozenset(
     {
         "dry_run",
@@ -71,7 +74,7 @@ class OptionsOfCall:
         """The words of each option that is repeated, and the variables of what may be secret in it."""
         registry = installed().without(self.given.settings(PluginSettings).disable_plugin)
         settings, parameters = _fields(SETTINGS), _fields(_parameters_of(self.command))
-        goes_on = name == self.command or {name, self.command} <= _ONE_LAKE
+        goes_on = name == self.command or any({name, self.command} <= each for each in _TOGETHER)
         for option, (group, declared) in (settings | (parameters if goes_on else {})).items():
             if option in _NEVER or option not in self.options[name] or _flag(option) in flags:
                 continue

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
+from next_steps import proposed_in, proposes
 
 from nessie_gc_core import Collector
 from nessie_gc_core.api import HealthReport
+from nessie_gc_core.cli.main import cli
 from nessie_gc_core.demo.spark import use_catalog
 from nessie_gc_core.services.compaction.report import Compacted
 from nessie_gc_core.services.manifests.report import Reorganized
@@ -112,3 +116,22 @@ def test_without_manifests_a_table_without_partitions_is_seen_the_same_way(
     assert halves.findings[0].text.endswith("smaller than 100.0 MB, in all partitions together")
     assert {"db.deletes"} == named(health(), "delete-ratio")
     assert {"db.deletes"} == named(health(max_delete_files=2), "delete-files")
+
+
+@proposes("services/health/files_due.py: * *")
+def test_what_health_proposes_does_what_is_due(uri: str, _written: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of this file, because nothing is due then; people know what their session calls the catalog."""
+    monkeypatch.setenv("NESSIE_GC_SKIP_NEWER_THAN", "PT0S")
+    limits = ("--max-small-files", "1.5", "--max-delete-files", "2", "--effort", "high")
+    look = ("health", "--uri", uri, "--inmemory", "--include", "db[.].*", "--read-manifests", *limits)
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(cli, [*arguments], env={"NESSIE_GC_SPARK_MASTER": None})
+        assert 0 == result.exit_code, result.output
+        return result.stdout
+
+    proposed = [each for each in proposed_in(run(*look)) if " --catalog CATALOG " in each.command]
+    assert {"compact", "rewrite-manifests"} == {each.arguments[0] for each in proposed}
+    for each in proposed:
+        run(*(word.replace("CATALOG", "due") for word in each.arguments))
+    assert not re.search(r"small-files|delete files|manifests would", run(*look))
