@@ -62,7 +62,12 @@ def init(call: Call) -> int:
     more = () if path == DEFAULT_FILE else ("--config", path)
     check, gc = ("check", *more), ("gc", "--dry-run", *more)
     if call.session.as_json:
-        said = {"file": path, "written": list(made.written), "left_out": dict(made.left_out), "next": [command_line(*check), command_line(*gc)]}
+        said = {
+            "file": path,
+            "written": list(made.written),
+            "left_out": dict(made.left_out),
+            "next": [command_line(*check), command_line(*gc)],
+        }
         print_json(said)
         return 0
     say(f"wrote {path}" + (f", with {', '.join(made.written)}" if made.written else ""))

@@ -27,7 +27,6 @@ _NEVER = frozenset(
         "dry_run",
         "file_list",
         "live_set_id",
-        "outcomes_to",
         "plan",
         "read_live_set_id_from",
         "resume",
@@ -75,8 +74,9 @@ class OptionsOfCall:
         registry = installed().without(self.given.settings(PluginSettings).disable_plugin)
         settings, parameters = _fields(SETTINGS), _fields(_parameters_of(self.command))
         goes_on = name == self.command or any({name, self.command} <= each for each in _TOGETHER)
+        apart = _NEVER if "--resume" in flags else _NEVER | {"outcomes_to"}  # a file that a resumed sweep goes on with
         for option, (group, declared) in (settings | (parameters if goes_on else {})).items():
-            if option in _NEVER or option not in self.options[name] or _flag(option) in flags:
+            if option in apart or option not in self.options[name] or _flag(option) in flags:
                 continue
             if self._is_own(option):
                 value = plain_value(getattr(self.given.settings(group), option))

@@ -88,6 +88,7 @@ def no_file() -> Path:
     [
         ((), "sweep --resume"),
         (("--quarantine", PLACE), "sweep --resume"),
+        (("--outcomes-to", "outcomes.jsonl"), "sweep --resume"),
         (("--defer-deletes",), "sweep --resume --defer-deletes"),
         (("--dry-run",), "sweep --dry-run"),
         (("--plan", "plan.parquet"), "sweep --plan"),
@@ -103,6 +104,7 @@ def test_a_gc_that_ends_in_its_sweep_is_finished(
     steps.follow(ended, then)
     assert (ORPHAN in lake.paths()) == bool(set(more) & {"--defer-deletes", "--dry-run", "--plan"})
     assert Path("plan.parquet").exists() == ("--plan" in more)
+    assert Path("outcomes.jsonl").exists() == ("--outcomes-to" in more)
 
 
 @pytest.mark.parametrize(("more", "then"), [((), "sweep --live-set-id"), (("--dry-run",), "sweep --dry-run")])
