@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from nessie_gc_core.model.next_steps import next_call
+from nessie_gc_core.model.table_patterns import whole_name
+
 
 @dataclass(slots=True)
 class Restorable:
@@ -31,4 +34,9 @@ def in_quarantine(prefix: str) -> str:
 
 def restore_call(prefix: str) -> str:
     """What restores everything that was taken to quarantine from below a canonical prefix."""
-    return f"`restore(under='{prefix}')`"
+    return next_call("restore", under=prefix)
+
+
+def restore_file(path: str) -> str:
+    """What restores the file that was taken to quarantine from this raw path."""
+    return next_call("restore", matching=whole_name(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta, tzinfo
@@ -20,13 +20,16 @@ from nessie_gc_core.cli.arguments import ID_DIGITS, IdArgument
 from nessie_gc_core.cli.logs import logging_to, standard_error
 from nessie_gc_core.cli.output import result_alone
 from nessie_gc_core.cli.piped import piped
+from nessie_gc_core.cli.repeated import OptionsOfCall
 from nessie_gc_core.cli.values import KeyValues
 from nessie_gc_core.config.environment import DIGEST_VARIABLE, JOB_VARIABLE, check_settings_in, variable_of
 from nessie_gc_core.config.file import DEFAULT_FILE, ConfigFile
+from nessie_gc_core.config.flags import More
 from nessie_gc_core.config.given import Given, Rank
 from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.key_values import merge
+from nessie_gc_core.model.next_steps import PROGRAM
 from nessie_gc_core.model.text import iso_duration, times_in
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.report import GcReport
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
 
     from click.types import OptionHelpExtra
 
-PROGRAM = "nessie-gc"
 COMPLETE_VARIABLE = "_NESSIE_GC_COMPLETE"
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
@@ -61,8 +63,22 @@ class Session:
     """Whether the live set is lost when the process ends."""
     defers: bool = False
     """Whether deletions are only recorded."""
+    quarantines: bool = False
+    """Whether files are moved to a quarantine."""
     dry_run: bool = False
     """Whether nothing is to be deleted."""
+    plan: str | None = None
+    """The plan that is to be written instead."""
+    config_given: str | None = None
+    """The configuration file, where the command line names one."""
+    of_job: Collection[str] = ()
+    """Keys of the file that only the job has which is called."""
+    options: OptionsOfCall | None = None
+    """The options of the call, as soon as they are known."""
+
+    def more(self, words: Sequence[str]) -> More:
+        """The options that a proposed command needs, whose words are given."""
+        return More() if self.options is None else self.options.more(words)
 
     @property
     def logs_json(self) -> bool:
@@ -239,7 +255,16 @@ class GcCommand(click.Command):
         """Applies the standard options, and calls the function."""
         session = session_of(ctx)
         session.command, session.defers = self.name or "", bool(ctx.params.get("defer_deletes"))
-        session.dry_run = bool(ctx.params.get("dry_run"))
+        session.quarantines = bool(ctx.params.get("quarantine"))
+        session.plan = ctx.params.get("plan")
+        session.dry_run = bool(ctx.params.get("dry_run") or session.plan)
+        session.options = OptionsOfCall(
+            command=session.command,
+            given=Call(ctx).given(),
+            options=_names_by_command(ctx.find_root().command),
+            config=session.config_given,
+            of_job=session.of_job,
+        )
         with ExitStack() as stack:
             stack.enter_context(result_alone() if session.as_json else nullcontext())
             stack.enter_context(times_in(ctx.params.get("time_zone")))
@@ -386,9 +411,12 @@ def _load_config(context: click.Context, param: click.Parameter, value: str | No
     session.log_format = said_before or _log_format_of(config)  # what comes next may fail
     if (scheduled := _scheduled_job()) is not None:
         JobDigests(installed()).check(config, *scheduled)
+        session.of_job = (config.job(scheduled[0]) or {}).get("options", {})
         config = config.of_job(scheduled[0])
         session.log_format = said_before or _log_format_of(config)
     session.config = config
+    is_given = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+    session.config_given = value if is_given else None
     mine = {option.key: option for option in context.command.params if isinstance(option, GcOption)}
     defaults = {option.name or "": _fit(option, config, key) for key, option in mine.items() if key in config.options}
     context.default_map = cast("MutableMapping[str, Any]", defaults)
@@ -414,6 +442,12 @@ def known_options(root: click.Command) -> set[str]:
 def _known_names(root: click.Command) -> set[str]:
     """The names of all options, including those that are refused with a hint."""
     return {option.key.replace("-", "_") for option in _all_options(root)}
+
+
+def _names_by_command(root: click.Command) -> dict[str, set[str]]:
+    """The names of the options and arguments of each command, by its words."""
+    found = commands_of(root).items()
+    return {words: {param.name or "" for param in command.params} for words, command in found}
 
 
 def _all_options(root: click.Command) -> Iterator[GcOption]:

@@ -29,6 +29,7 @@ from nessie_gc_core.config.settings import (
 )
 from nessie_gc_core.config.settings import SETTINGS as ALL_SETTINGS
 from nessie_gc_core.config.starter import Starter, starter
+from nessie_gc_core.model.next_steps import command_line, next_command
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.services.parameters import GcParameters
@@ -42,7 +43,6 @@ GROUPS: tuple[type[ConnectorOptions], ...] = (
     PluginSettings,
 )
 """What ``gc`` takes."""
-_NEXT = ("nessie-gc check", "nessie-gc gc --dry-run")
 
 
 # ---- init ---------------------------------------------------------------------------------------------
@@ -59,16 +59,22 @@ def init(call: Call) -> int:
         _print_file(made, as_json=call.session.as_json)
         return 0
     write_new(path, made.text)
-    more = "" if path == DEFAULT_FILE else f" --config {path}"
-    then = [command + more for command in _NEXT]
+    more = () if path == DEFAULT_FILE else ("--config", path)
+    check, gc = ("check", *more), ("gc", "--dry-run", *more)
     if call.session.as_json:
-        said = {"file": path, "written": list(made.written), "left_out": dict(made.left_out), "next": then}
+        said = {
+            "file": path,
+            "written": list(made.written),
+            "left_out": dict(made.left_out),
+            "next": [command_line(*check), command_line(*gc)],
+        }
         print_json(said)
         return 0
     say(f"wrote {path}" + (f", with {', '.join(made.written)}" if made.written else ""))
     for key, variable in made.left_out.items():
         say(f"{key} may be secret and is not in it: set the environment variable {variable}")
-    say(f"next: edit it, then run '{then[0]}' and '{then[1]}'")
+    call.session.options = None  # they are in the file now
+    say(f"next: edit it, then run {next_command(*check)} and {next_command(*gc)}")
     return 0
 
 

@@ -53,7 +53,9 @@ def fail(error: BaseException, session: Session) -> int:
         report=session.report,
         in_memory=session.in_memory,
         defers=session.defers,
+        quarantines=session.quarantines,
         dry_run=session.dry_run,
+        plan=session.plan,
     )
     failed = failure(*describe(error), command, busy=is_busy(error))
     _say(failed.message, session, error)

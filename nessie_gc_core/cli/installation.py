@@ -11,7 +11,7 @@ from click.shell_completion import get_completion_class
 
 from nessie_gc_core.api import Collector
 from nessie_gc_core.cli import options
-from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, Call, GcCommand, GcOption, json_option
+from nessie_gc_core.cli.command import COMPLETE_VARIABLE, Call, GcCommand, GcOption, json_option
 from nessie_gc_core.cli.declared import options_of
 from nessie_gc_core.cli.output import print_json, say, standard_output, write_new
 from nessie_gc_core.cli.stores import check_store_lasts
@@ -19,6 +19,7 @@ from nessie_gc_core.cli.values import Text
 from nessie_gc_core.config.origins import plain_value
 from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.next_steps import PROGRAM
 from nessie_gc_core.plugins.registry import KINDS, PluginRegistry, claims_of, fallback_claims_of, installed
 from nessie_gc_core.plugins.sets import connector_text
 from nessie_gc_core.services.output_files import PIPE

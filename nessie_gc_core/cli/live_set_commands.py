@@ -19,6 +19,7 @@ from nessie_gc_core.cli.screen import plain_table, print_table
 from nessie_gc_core.cli.stores import chosen_id, open_store
 from nessie_gc_core.config.settings import PruneSettings
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import duration_text, json_time, plural, shown, size_text, time_text
 from nessie_gc_core.services.pruning import PruneParameters, PruneReport, prune
@@ -49,7 +50,7 @@ def list_(call: Call) -> int:
         print_json({"live_sets": listed})
         return 0
     if not live_sets:
-        say("no live sets have this status" if status else "there are no live sets; 'nessie-gc mark' creates one")
+        say("no live sets have this status" if status else f"there are no live sets; {next_call('mark')} creates one")
         return 0
     print_table(_table(live_sets, failed))
     return 0

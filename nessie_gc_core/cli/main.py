@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from nessie_gc_core.cli.command import COMPLETE_VARIABLE, PROGRAM, SETTINGS, GcCommand, Session, standard_options
+from nessie_gc_core.cli.command import COMPLETE_VARIABLE, SETTINGS, GcCommand, Session, standard_options
 from nessie_gc_core.cli.configuration import CONFIGURATION_COMMANDS
 from nessie_gc_core.cli.errors import fail
 from nessie_gc_core.cli.installation import INSTALLATION_COMMANDS
@@ -26,6 +26,8 @@ from nessie_gc_core.cli.schedule_group import SCHEDULE_COMMANDS
 from nessie_gc_core.cli.scheduled import end_with_scheduler
 from nessie_gc_core.cli.schema import SCHEMA_COMMANDS
 from nessie_gc_core.cli.service_commands import service_commands
+from nessie_gc_core.config.flags import completing
+from nessie_gc_core.model.next_steps import PROGRAM
 from nessie_gc_core.plugins import installed
 from nessie_gc_core.plugins.known import KNOWN_SERVICES
 from nessie_gc_core.services.ending import leaves_engine, terminate
@@ -98,17 +100,22 @@ class Program(click.Group):
         session = Session(
             as_json=_wants_json(arguments), verbosity=_verbosity(arguments), log_format=_log_format(arguments)
         )
-        try:
-            with result_alone() if session.as_json else nullcontext():  # plugins may print while they are loaded
-                code = super().main(arguments, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False, obj=session, **extra)
-        except click.exceptions.NoArgsIsHelpError as error:
-            error.show()
-            code = error.exit_code
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the one place where errors end
-            code = fail(error, session)
+        with completing(session.more):
+            code = self._run(arguments, session, extra)
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
+
+    def _run(self, arguments: Sequence[str], session: Session, extra: Mapping[str, Any]) -> Any:
+        """Runs a command, and gives its exit code."""
+        try:
+            with result_alone() if session.as_json else nullcontext():  # plugins may print while they are loaded
+                return super().main(arguments, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False, obj=session, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            return error.exit_code
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the one place where errors end
+            return fail(error, session)
 
 
 def _by_alias(commands: Iterable[click.Command], name: str) -> click.Command | None:

@@ -10,6 +10,7 @@ from nessie_gc_core import __version__
 from nessie_gc_core.cli.command import Call, GcCommand, GcOption, json_option
 from nessie_gc_core.cli.output import print_json, say
 from nessie_gc_core.cli.values import Text
+from nessie_gc_core.model.next_steps import quoted
 from nessie_gc_core.plugins.starting import KINDS_OF_PLUGINS, write_plugin
 
 
@@ -23,8 +24,8 @@ def new_plugin(call: Call) -> int:
     files = write_plugin(name, kind, folder, version=__version__)
     target = files[0].parent
     then = [
-        f"python -m pip install -e {target} 'nessie-gc-core[testing]'",
-        f"python -m pytest -c {target}/pyproject.toml {target}",
+        f"python -m pip install -e {quoted(str(target))} 'nessie-gc-core[testing]'",
+        f"python -m pytest -c {quoted(str(target / 'pyproject.toml'))} {quoted(str(target))}",
     ]
     if call.session.as_json:
         print_json({"folder": str(target), "files": [str(file) for file in files], "next": then})

@@ -11,6 +11,7 @@ from nessie_gc_core.cli import options
 from nessie_gc_core.cli.command import Call, GcCommand
 from nessie_gc_core.cli.output import print_json, say
 from nessie_gc_core.cli.screen import plain_table, print_table
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.text import plural, shown, size_text, time_text
 from nessie_gc_core.services.plans.file import PlanFile
 from nessie_gc_core.services.plans.summary import summed_up
@@ -40,7 +41,8 @@ def show_plan(call: Call) -> int:
     say(f"digest (SHA-256) {summary.sha256}")
     for name, tallies in summary.groups.items():
         _print_group(name, tallies)
-    say(f"next: nessie-gc sweep --apply {summary.path}")
+    does = "moves these files to quarantine" if header.quarantine else "deletes these files"
+    say(f"next: {next_call('sweep', apply=summary.path)}, which {does}")
     return 0
 
 

@@ -22,7 +22,7 @@ def list_quarantine(call: Call) -> int:
         print_json({"quarantines": [_plain(each) for each in found]})
         return 0
     if not found:
-        say("nothing is in quarantine; 'gc --quarantine PLACE' moves files there")
+        say("nothing is in quarantine; --quarantine of 'gc' moves files there")
         return 0
     numbers = ("files", "bytes")
     table = plain_table("live set", "repository", "place", "state", "until", *numbers, numbers=numbers)

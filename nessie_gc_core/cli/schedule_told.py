@@ -21,6 +21,7 @@ from nessie_gc_core.cli.schedule_opened import open_schedule, warn_if_no_schedul
 from nessie_gc_core.cli.screen import plain_table, print_table
 from nessie_gc_core.cli.stores import open_store
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.model.next_steps import next_command
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import duration_text, shown, time_text
 from nessie_gc_core.model.times import utc_now
@@ -103,7 +104,8 @@ def history(call: Call) -> int:
     if found:
         print_table(runs_table(found, call.zone() or opened.definition.zone))
     elif unknown:
-        say(f"there are no such runs, and the file has no job {unknown[0]!r}; 'nessie-gc schedule list' has all")
+        listed = next_command("schedule", "list")
+        say(f"there are no such runs, and the file has no job {unknown[0]!r}; {listed} has all")
     else:
         say("there are no such runs")
     return 0
@@ -112,7 +114,7 @@ def history(call: Call) -> int:
 def _show_run(call: Call, opened: OpenedSchedule, named: str) -> int:
     found = opened.store.run(opened.name, _id_of(named))
     if found is None:
-        raise ConfigurationError(f"there is no run {named}; 'nessie-gc schedule history' lists them")
+        raise ConfigurationError(f"there is no run {named}; {next_command('schedule', 'history')} lists them")
     print_json(plain_run(found))
     return 0
 

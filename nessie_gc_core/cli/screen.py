@@ -12,6 +12,7 @@ from rich.text import Text
 from nessie_gc_core.cli.output import print_json, say, standard_output, with_names
 from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.connectors import Report
+from nessie_gc_core.model.next_steps import next_call, next_command
 from nessie_gc_core.model.text import duration_text, plural, shown, size_text, time_text
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport, NamedFile
@@ -64,8 +65,10 @@ def show_result(title: str, report: Report, *, as_json: bool, verbose: bool = Fa
             _Page(standard_output(), verbose=verbose).print(title, collection)
             say("")
         text = with_flags(with_names(str(report)))
-        said = Text(shown(text, lines=True)) if isinstance(report, ShownAsText) else report
-        standard_output().print(said)
+        if isinstance(report, ShownAsText):
+            standard_output().print(Text(shown(text, lines=True)), soft_wrap=True)
+        else:
+            standard_output().print(report, crop=False)
     else:
         for name, value in report.to_dict().items():
             say(f"{name.replace('_', ' ')}: {value}")
@@ -116,9 +119,12 @@ class _Page:
             self._line(f"warning: {warning}", style="yellow")
         if report.plan is not None:
             self._line(f"plan: {plural(report.plan.files, 'file')} in {report.plan.path}, digest {report.plan.sha256}")
-            self._line(f"next: nessie-gc show-plan {report.plan.path}, then nessie-gc sweep --apply {report.plan.path}")
+            show, apply = next_command("show-plan", report.plan.path), next_call("sweep", apply=report.plan.path)
+            self._line(f"next: {show} shows these files; {apply} deletes them, or moves them to quarantine")
         if report.engine is None and report.live_set_id is not None:
-            self._line(f"next: nessie-gc sweep {report.live_set_id}")
+            look = next_call("sweep", dry_run=True, live_set_id=report.live_set_id)
+            sweep = next_call("sweep", live_set_id=report.live_set_id)
+            self._line(f"next: {look} shows what would be deleted; {sweep} deletes it")
         else:
             self._verdict(report)
 

@@ -131,7 +131,7 @@ def _entries(given: Given, groups: Sequence[type[ConnectorOptions]], registry: P
     for name in (*named, *(name for name in fields if name in mine and name not in FIRST)):
         group, field = fields[name]
         given_value = plain_value(getattr(given.settings(group), name)) if name in mine else None
-        value, left_out = _without_secrets(name, given_value, field, given, registry)
+        value, left_out = without_secrets(name, given_value, field, given, registry)
         example = FIRST.get(name)
         yield _Entry(
             key=name.replace("_", "-"),
@@ -151,10 +151,21 @@ def _help(field: dataclasses.Field[Any]) -> str:
     return f"{said} [default: {default}]" if has_default else said
 
 
-def _without_secrets(
+def without_secrets(
     name: str, value: Any, field: dataclasses.Field[Any], given: Given, registry: PluginRegistry
 ) -> tuple[Any, dict[str, str]]:
-    """What of a value is written, and which variables are for the rest."""
+    """What of a plain value may be shown, and which variables take the rest, by their keys.
+
+    Args:
+        name: the name of the setting.
+        value: its value.
+        field: its declaration.
+        given: the settings that were given, which choose the connector whose options a setting holds.
+        registry: knows which options of connectors are secret.
+
+    Raises:
+        ConfigurationError, PluginError: an option of a connector is unknown, or its connector is not installed.
+    """
     key, variable = name.replace("_", "-"), variable_of(name)
     if isinstance(value, dict):
         kept = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.policies import SWEPT_ONLY_BY, is_sweeper
 from nessie_gc_core.model.row_digests import RowsDigest, RowValues
 from nessie_gc_core.model.text import time_text
@@ -40,14 +41,16 @@ class LiveSetStatus(StrEnum):
 
 def next_step(live_set_id: uuid.UUID, status: LiveSetStatus) -> str:
     """What to do with a live set of this status, as part of an error; calls are written as `` `mark()` ``."""
-    resume = f"`sweep(resume=True, live_set_id={live_set_id})`"
+    sweep, mark = next_call("sweep", live_set_id=live_set_id), next_call("mark")
+    resume = f"{next_call('sweep', resume=True, live_set_id=live_set_id)}, which deletes files"
+    delete = next_call("delete", live_set_id=live_set_id)
     steps = {
-        LiveSetStatus.IDENTIFY_IN_PROGRESS: "wait for its mark to end; if its process is gone, run `mark()` "
-        f"for a new one, and `delete(live_set_id={live_set_id})`",
-        LiveSetStatus.IDENTIFY_SUCCESS: f"sweep it with `sweep(live_set_id={live_set_id})`",
-        LiveSetStatus.IDENTIFY_FAILED: "its mark failed; run `mark()` for a new one",
+        LiveSetStatus.IDENTIFY_IN_PROGRESS: f"wait for its mark to end; if its process is gone, run {mark} for a new "
+        f"one, and forget this one with {delete}, which deletes no file",
+        LiveSetStatus.IDENTIFY_SUCCESS: f"sweep it with {sweep}, which deletes files",
+        LiveSetStatus.IDENTIFY_FAILED: f"its mark failed; run {mark} for a new one",
         LiveSetStatus.EXPIRY_IN_PROGRESS: f"wait for its sweep to end; if its process is gone, run {resume}",
-        LiveSetStatus.EXPIRY_SUCCESS: "it is swept; run `mark()` for a new one",
+        LiveSetStatus.EXPIRY_SUCCESS: f"it is swept; run {mark} for a new one",
         LiveSetStatus.EXPIRY_FAILED: f"finish its sweep with {resume}",
     }
     return steps[status]

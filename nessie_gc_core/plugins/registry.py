@@ -30,6 +30,7 @@ from nessie_gc_core.connectors import (
 )
 from nessie_gc_core.errors import PluginError
 from nessie_gc_core.model.files import FileReference, StoredNames
+from nessie_gc_core.model.next_steps import next_command
 from nessie_gc_core.model.options import ConnectorSpec
 from nessie_gc_core.plugins.checks import check_connector, check_hooks, check_service
 from nessie_gc_core.plugins.known import KNOWN_CONNECTORS, KNOWN_SCHEMES
@@ -197,7 +198,7 @@ class PluginRegistry:
             if not found:
                 known = sorted({word for plugin in self.plugins for word in (plugin.name, plugin.distribution) if word})
                 near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "'nessie-gc plugins' lists the installed ones"
+                hint = f"did you mean {near[0]!r}?" if near else f"{next_command('plugins')} lists the installed ones"
                 raise PluginError(f"`{setting}` {name}: no plugin of this name is installed; {hint}")
             broken = next((plugin for plugin in found if plugin.error is not None), None)
             if working and broken is not None:

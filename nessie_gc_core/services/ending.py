@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from nessie_gc_core.config.flags import with_flags
+from nessie_gc_core.config.flags import as_command, is_complete, with_flags
 from nessie_gc_core.engines.beside import BESIDE
 from nessie_gc_core.errors import LeaseHeldError, NessieGcError
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.text import shown
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.report import GcReport
@@ -47,13 +48,29 @@ class Command:
     """Whether the live set is lost when the process ends."""
     defers: bool = False
     """Whether deletions are only recorded."""
+    quarantines: bool = False
+    """Whether files are moved to a quarantine."""
     dry_run: bool = False
     """Whether it was asked to delete nothing, which its report says only when it comes to that."""
+    plan: str | None = None
+    """The plan that it was asked to write instead."""
+
+    def proposed(self, name: str, **arguments: str | bool) -> str:
+        """A command that goes on, and again is a dry run if this was one."""
+        instead: dict[str, str | bool] = {"dry_run": True} if self.plan is None else {"plan": self.plan}
+        return next_call(name, **(instead if self.dry_run else {}), **arguments)
 
     @property
-    def as_called(self) -> str:
-        """The same command, and again a dry run if it was one."""
-        return f"nessie-gc {self.name}" + (" --dry-run" if self.dry_run else "")
+    def does(self) -> str:
+        """What the command that goes on does to files, to be said behind it."""
+        if self.name == "restore" or self.report.only_looks:
+            return ""
+        if self.dry_run:
+            return ", which deletes nothing"
+        if self.defers:
+            return ", which records what to delete"
+        moves = self.quarantines and self.name != "purge"
+        return ", which moves files to quarantine" if moves else ", which deletes files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +82,7 @@ class Ended:
     done: Mapping[str, Tally]
     """What became of files in the steps that were finished, by outcome."""
     next: str
-    """The command that goes on; it needs the options of this run."""
+    """The command that goes on, with the options of this run on a command line; elsewhere it needs them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,19 +162,23 @@ def how_it_ended(command: Command) -> Ended | None:
         return _released(command, report.released)
     if report.live_set_id is None or not report.phases:
         return None
-    done = _some(report.outcomes)
-    then = _next(command)
+    done, then = _some(report.outcomes), _next(command)
     text = ""
     if _marked(command) or "expand" in report.phases or command.name == "deferred-deletes":
-        text = f"live set {report.live_set_id}: {_done(command, done)}; next: '{then}', with the options of this run"
-    return Ended(text=text, done=done, next=then)
+        text = f"live set {report.live_set_id}: {_done(command, done)}; {_told(command, then)}"
+    return Ended(text=text, done=done, next=as_command(then))
 
 
 def _released(command: Command, released: Mapping[str, Tally]) -> Ended:
     """Where a restore or purge stopped; the next one goes on with the files that it had begun."""
-    done, then = _some(released), command.as_called
-    text = f"{_counts(done) or 'no step was finished'}; next: '{then}', with the options of this run"
-    return Ended(text=text, done=done, next=then)
+    done, then = _some(released), command.proposed(command.name)
+    text = f"{_counts(done) or 'no step was finished'}; {_told(command, then)}"
+    return Ended(text=text, done=done, next=as_command(then))
+
+
+def _told(command: Command, then: str) -> str:
+    more = "" if is_complete() else ", with the options of this run"
+    return f"next: {with_flags(then)}{more}{command.does}"
 
 
 def _some(outcomes: Mapping[Any, Tally]) -> Mapping[str, Tally]:
@@ -185,14 +206,12 @@ def _counts(done: Mapping[str, Tally]) -> str:
 
 def _next(command: Command) -> str:
     report = command.report
-    which = report.live_set_id
+    which = str(report.live_set_id)
     if command.name == "deferred-deletes":
-        return f"{command.as_called} {which}"
+        return command.proposed(command.name, live_set_id=which)
     swept = "expand" in report.phases
     # another service deletes less than a sweep of its live set would, and begins with a new one
     if command.name not in _SWEEPS or command.in_memory or not (swept or _marked(command)):
-        return command.as_called
-    if command.dry_run:
-        return f"nessie-gc sweep --dry-run {which}"
-    more = " --defer-deletes" if command.defers else ""  # without it, the files would be deleted
-    return f"nessie-gc sweep{' --resume' if swept else ''}{more} {which}"
+        return command.proposed(command.name)
+    more = {"resume": swept and not command.dry_run, "defer_deletes": command.defers}  # else, files would be deleted
+    return command.proposed("sweep", **more, live_set_id=which)

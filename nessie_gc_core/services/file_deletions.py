@@ -13,6 +13,7 @@ from nessie_gc_core.dataset import BatchFunction, Dataset
 from nessie_gc_core.errors import SafetyError
 from nessie_gc_core.model.batches import from_micros
 from nessie_gc_core.model.live_sets import FileDeletion
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_core.services.run import SweepRun
 
@@ -43,8 +44,8 @@ def stored_deletions(store: LiveSetStore, live_set_id: UUID) -> Iterator[FileDel
     if recorded is not None and found != recorded:
         raise SafetyError(
             f"the store gave {found.rows} deferred deletions of live set {live_set_id}, not the {recorded.rows} that "
-            "its sweep recorded, or changed some, so none is run: mark again, and discard them with "
-            f"`delete(live_set_id={live_set_id}, discard_deferred=True)`"
+            "its sweep recorded, or changed some, so none is run: mark again, and discard these records, but no file, "
+            f"with {next_call('delete', live_set_id=live_set_id, discard_deferred=True)}"
         )
 
 

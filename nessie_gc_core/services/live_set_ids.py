@@ -8,6 +8,7 @@ from uuid import UUID
 
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import ConfigurationError, LiveSetNotFoundError, NessieGcError
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.services.parameters import DeferredDeletionParameters, SweepParameters
 
 SHORTEST = 4
@@ -37,7 +38,7 @@ def find_live_set(store: LiveSetStore, live_set_id: UUID | str) -> UUID:
     digits = text.replace("-", "").lower()
     found = sorted(str(each.id) for each in store.live_sets() if each.id.hex.startswith(digits))
     if not found:
-        raise LiveSetNotFoundError(f"the id of no live set begins with {text!r}; `list()` shows them")
+        raise LiveSetNotFoundError(f"the id of no live set begins with {text!r}; {next_call('list')} shows them")
     if len(found) > 1:
         more = f" and {len(found) - _CANDIDATES} more" if len(found) > _CANDIDATES else ""
         names = ", ".join(found[:_CANDIDATES]) + more

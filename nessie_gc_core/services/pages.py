@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nessie_gc_core.model.next_steps import command_line
 from nessie_gc_core.model.text import shown, size_text
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def page_environment(*packages: str) -> Environment:
-    """The templates of some packages, the first one first, with the filters ``count`` and ``size``.
+    """The templates of some packages, the first one first, with the filters ``count`` and ``size``, and ``command``.
 
     Raises:
         ImportError: Jinja is not installed.
@@ -28,4 +29,5 @@ def page_environment(*packages: str) -> Environment:
     )
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["size"] = size_text
+    environment.globals["command"] = command_line
     return environment

@@ -9,6 +9,7 @@ from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError, LiveSetStateError, SafetyError
 from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, next_step, wrong_status
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.text import duration_text, time_text
 from nessie_gc_core.services.run import Run
 
@@ -80,10 +81,9 @@ def check_sweeper(live_set: LiveSet, service: str | None) -> None:
     """
     owner = live_set.swept_only_by
     if owner is not None and owner != service:
-        call = owner.replace("-", "_")
         raise LiveSetStateError(
-            f"live set {live_set.id} belongs to `{call}`, which deletes less than a sweep of it would: run `{call}` "
-            "again, or mark again for a sweep of everything"
+            f"live set {live_set.id} belongs to {owner!r}, which deletes less than a sweep of it would: run that "
+            f"again with its options, or {next_call('mark')} for a sweep of everything"
         )
 
 

@@ -12,6 +12,7 @@ from nessie_gc_core.config.settings import PruneSettings
 from nessie_gc_core.connectors import LiveSetStore, Service
 from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, marked_with
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.options import ConnectorOptions, option, options
 from nessie_gc_core.model.policies import Reach, ReferencePolicies
 from nessie_gc_core.model.text import duration_text, plural
@@ -195,7 +196,7 @@ class _Pruning:
         if live_set.id in self._newest:
             return f"it is one of the {self._rule.keep} newest of {live_set.repository}"
         if live_set.status in _IN_PROGRESS:
-            return f"it is in progress; if its process is gone, `delete(live_set_id={id_})` removes it"
+            return f"it is in progress; if its process is gone, {next_call('delete', live_set_id=id_)} removes it"
         if holder is not None:
             return f"its repository is being collected: {holder}"
         if live_set.id in self._needed:

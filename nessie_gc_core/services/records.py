@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsFormerIdentities
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.live_sets import LiveSetStatus, RepositoryRecords
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.lease import check_free
 from nessie_gc_core.services.members import together
@@ -75,6 +76,6 @@ def left_behind(repository: RepositoryConnector, identity: str, store: LiveSetSt
             return (
                 f"the store keeps {plural(found.tombstones, 'tombstone')} and {plural(found.seen_contents, 'content')} "
                 "of this repository under its former identity; move them with "
-                f"`move_records(source={former!r}, target={identity!r}, dry_run=False)`"
+                + next_call("move_records", source=former, target=identity, dry_run=False)
             )
     return None

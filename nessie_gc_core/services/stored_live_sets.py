@@ -14,6 +14,7 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import ConfigurationError, LeaseHeldError, LiveSetStateError
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSet, LiveSetStatus, SeenContent
 from nessie_gc_core.model.locations import home_of_metadata
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.text import json_time, plural, size_text
 from nessie_gc_core.model.verdicts import Outcome
@@ -197,10 +198,10 @@ class LiveSetService:
     def _check_deferred(self, live_set_id: UUID, *, discard_deferred: bool) -> None:
         files, bytes_ = self._deferred(live_set_id)
         if files and not discard_deferred:
+            run = next_call("deferred_deletes", live_set_id=live_set_id)
             raise LiveSetStateError(
-                f"live set {live_set_id} has {plural(files, 'deferred deletion')} ({size_text(bytes_)}): run "
-                f"`deferred_deletes(live_set_id={live_set_id})` first, or use `discard_deferred` to leave the "
-                "files to the next sweep"
+                f"live set {live_set_id} has {plural(files, 'deferred deletion')} ({size_text(bytes_)}): delete "
+                f"these files first with {run}, or use `discard_deferred` to leave them to the next sweep"
             )
 
     @contextmanager

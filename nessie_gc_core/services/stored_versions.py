@@ -16,6 +16,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import NessieGcError, SafetyError, StoreError
 from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, version_row, version_rows
 from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.row_digests import RowsDigest, RowValues
@@ -102,8 +103,8 @@ def _problem(wanted: _Wanted, live_set: LiveSet | None, found: Found, store: Liv
     if marked is not None and read != marked:
         return SafetyError(
             f"the store gave {read.rows} content versions of live set {wanted.id}, not the {marked.rows} that were "
-            "marked, or changed some; nothing is deleted on its word: mark again, and delete it with "
-            f"`delete(live_set_id={wanted.id})`"
+            "marked, or changed some; nothing is deleted on its word: mark again, and forget it with "
+            f"{next_call('delete', live_set_id=wanted.id)}"
         )
     if read.rows != wanted.versions:
         return StoreError(

@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
+from next_steps import proposed_in, proposes
 
 from nessie_gc_core import Collector
 from nessie_gc_core.api import HealthReport
+from nessie_gc_core.cli.command import Call
+from nessie_gc_core.cli.main import cli
+from nessie_gc_core.config.given import Rank
 from nessie_gc_core.demo.spark import use_catalog
 from nessie_gc_core.services.compaction.report import Compacted
 from nessie_gc_core.services.manifests.report import Reorganized
@@ -112,3 +117,27 @@ def test_without_manifests_a_table_without_partitions_is_seen_the_same_way(
     assert halves.findings[0].text.endswith("smaller than 100.0 MiB, in all partitions together")
     assert {"db.deletes"} == named(health(), "delete-ratio")
     assert {"db.deletes"} == named(health(max_delete_files=2), "delete-files")
+
+
+@pytest.mark.usefixtures("_written")
+@proposes("services/health/files_due.py: * *")
+def test_what_health_proposes_does_what_is_due(spark: SparkSession, uri: str, collector: Collector) -> None:
+    """People know what their session calls the catalog; here the session of the tests goes on."""
+    spark.sql("CREATE NAMESPACE due.next")
+    spark.sql("CREATE TABLE due.next.t (id BIGINT) USING iceberg")
+    for number in range(4):
+        spark.sql(f"INSERT INTO due.next.t VALUES ({number})")
+    limits = ("--max-small-files", "1.5", "--effort", "high")
+    look = ("health", "--uri", uri, "--inmemory", "--include", "next[.]t", "--read-manifests", *limits)
+    health = CliRunner().invoke(cli, look).stdout
+    proposed = {each.arguments[0]: each for each in proposed_in(health) if "--catalog CATALOG" in each.command}
+    assert {"compact", "rewrite-manifests"} == proposed.keys()
+    for name, each in proposed.items():
+        arguments = [word.replace("CATALOG", "due") for word in each.arguments[1:]]
+        given = Call(cli.commands[name].make_context(name, arguments)).given()
+        own = {key for key in given.values if given.rank(key) is Rank.CALLER} - {"uri", "inmemory"}
+        more = NOW if name == "compact" else {}
+        assert 0 == collector.run(name, **{key: given.values[key] for key in own}, **more, dry_run=False).exit_code
+    assert 1 == spark.sql("SELECT * FROM due.next.t.files").count()
+    assert "--catalog CATALOG" not in CliRunner().invoke(cli, look).stdout
+    spark.sql("DROP TABLE due.next.t")

@@ -16,6 +16,11 @@ from nessie_gc_core.errors import ServiceUnavailableError
 from nessie_gc_core.model.quarantine import HeldFile
 from nessie_gc_core.services.parameters import SweepParameters
 
+NEEDED_AGAIN = (
+    "1 file in quarantine with a tag is needed again, such as memory://wh/db/t/data/dead-1.parquet: "
+    "`restore(matching='memory://wh/db/t/data/dead-1[.]parquet')` takes its tag off"
+)
+
 
 @pytest.fixture
 def live(lake: MemoryLake) -> TableState:
@@ -29,7 +34,7 @@ def test_s09_a_purge_asks_for_a_sweep_that_has_looked_lately(
     lake.advance(MONTH)
     report = purge(services)
     assert (0, 3, 3) == (report.done.files, report.waiting.files, len(there(lake)))
-    assert any("run `gc` first" in text or "mark again" in text for text in report.warnings)
+    assert any("run `gc()` first" in text or "mark again" in text for text in report.warnings)
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -53,9 +58,7 @@ def test_s09_a_sweep_that_finds_a_file_needed_extends_its_time(
     lake.commit("dev", put(live.append("dead-1.parquet").version))
     lake.advance(MONTH)
     report = services.sweep(services.mark())
-    assert "1 file in quarantine with a tag is needed again: `restore` takes the tags off" in report.warnings, (
-        report.warnings
-    )
+    assert NEEDED_AGAIN in report.warnings
     assert 0 == report.lost.files
     purged = purge(services)
     assert (2, 1) == (purged.done.files, purged.waiting.files)
@@ -72,7 +75,7 @@ def test_s09_a_sweep_warns_of_a_needed_file_whose_tagging_was_interrupted(
     lake.commit("dev", put(live.append("dead-1.parquet").version))
     lake.advance(MONTH)
     report = services.sweep(services.mark(), SweepParameters(min_age=timedelta(days=99)))
-    assert "1 file in quarantine with a tag is needed again: `restore` takes the tags off" in report.warnings
+    assert NEEDED_AGAIN in report.warnings
     later = {file.path: file.until - before[file.path] for file in held(services)}
     assert {"data/dead-1.parquet": MONTH} == {path: by for path, by in later.items() if by}
 

@@ -14,6 +14,7 @@ from in_quarantine import DEAD, FIRST, Killed, held, look, purge, restore, there
 from nessie_gc_memory import MemoryFileDeleter, MemoryLake, TableState, put
 
 from nessie_gc_core.algorithms.hold import HELD_FILES, Hold, Purge, held_row
+from nessie_gc_core.algorithms.restorable import restore_file
 from nessie_gc_core.algorithms.still_held import NEEDED_BY_NOBODY
 from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.errors import ConfigurationError
@@ -92,7 +93,8 @@ def test_s15_explain_says_which_version_a_hidden_file_is(
     (listed,) = lake.objects.versions(FIRST)
     services.sweep(services.mark(), HIDE)
     said = in_quarantine(services.store, [FIRST], services.choice.rules())[FIRST]
-    assert f"it is in quarantine, hidden as version {listed.version} of its bucket; `restore`" in said
+    where = f"it is in quarantine, hidden as version {listed.version} of its bucket"
+    assert said.startswith(f"{where}; {restore_file(FIRST)} brings it back until ")
 
 
 def test_s15_what_is_needed_again_is_named_and_not_purged(

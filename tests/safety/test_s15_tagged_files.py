@@ -16,6 +16,7 @@ from nessie_gc_memory import MemoryFileDeleter, MemoryLake, TableState
 from tagged_files import MONTH, PLACE, TAG, marks, tagged
 
 from nessie_gc_core.algorithms.hold import Hold
+from nessie_gc_core.algorithms.restorable import restore_file
 from nessie_gc_core.dataset import task_attempt
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model import QUARANTINE_TAG
@@ -103,9 +104,8 @@ def test_s15_deferred_deletions_leave_tagged_files_alone(
 def test_s15_explain_says_that_a_file_has_a_tag(lake: MemoryLake, live: TableState, services: LakeServices) -> None:
     live_set = tagged(services)
     said = in_quarantine(services.store, [FIRST], services.choice.rules(), tagged=True)[FIRST]
-    assert (
-        f"it is in quarantine at its path, with the tag nessie-gc-quarantine={live_set}; `restore` takes it off" in said
-    )
+    where = f"it is in quarantine at its path, with the tag nessie-gc-quarantine={live_set}"
+    assert said.startswith(f"{where}; {restore_file(FIRST)} takes it off until ")
 
 
 # ---- killed at any point ------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.asset_runs import AssetRun
 from nessie_gc_core.model.lost_files import LOST_FILES
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.services.assets.directories import directory_assets, empty_directories
 from nessie_gc_core.services.assets.finding import named_assets, table_locations, walked
@@ -250,7 +251,7 @@ def existing_table(run: Run, parameters: DeleteUnreferencedParameters | AssetPag
     table = open_table(run, parameters, make_branch=False)
     if table is None or not table.exists():
         raise ConfigurationError(
-            f"the table of unreferenced assets {parameters.table} does not exist; run 'identify-unreferenced' first, "
-            "or check `table` and `branch`"
+            f"the table of unreferenced assets {parameters.table} does not exist; run "
+            f"{next_call('identify-unreferenced')} first, which deletes no file, or check `table` and `branch`"
         )
     return table

@@ -11,6 +11,7 @@ from nessie_gc_core.connectors import (
     SupportsTagRecords,
 )
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.services.report import GcReport
@@ -58,6 +59,6 @@ class Recording:
             if count:
                 report.warn(
                     f"the store remembers {plural(count, 'tag')} of this repository under its former identity, and "
-                    f"ignores them; move them with `move_records(source={former!r}, target={self.identity!r}, "
-                    "dry_run=False)`"
+                    "ignores them; move them with "
+                    + next_call("move_records", source=former, target=self.identity, dry_run=False)
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from nessie_gc_core.algorithms.hide import HiddenPath
+from nessie_gc_core.algorithms.restorable import restore_file
 from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.object_tags import QUARANTINE_TAG
@@ -44,4 +45,5 @@ def _said(file: HeldFile) -> str:
     if file.state is HeldState.PURGING:
         return f"{where}, and is being purged"
     undo = "brings it back" if bucket_of_tags(file.place) is None else "takes it off"
-    return f"{where}; `restore` {undo} until {time_text(file.until)}"
+    restore = restore_file(file.location + file.path)
+    return f"{where}; {restore} {undo} until {time_text(file.until)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -10,6 +9,7 @@ from datetime import datetime, timedelta
 from nessie_gc_core.algorithms.retention import PREVIOUS_VERSIONS_MAX, Retention, ancestors, expired
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.file_counts import FileCounts
+from nessie_gc_core.model.next_steps import next_command
 from nessie_gc_core.model.repository import UNKNOWN_CONTENT
 from nessie_gc_core.model.table_metadata import MAIN, TableMetadata
 from nessie_gc_core.model.table_properties import gc_enabled, product_of
@@ -26,7 +26,7 @@ TARGET_FILE_SIZE = "write.target-file-size-bytes"
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 _DEFAULTS = {TARGET_FILE_SIZE: 512 << 20, PREVIOUS_VERSIONS_MAX: 100}
 """What holds where a table says nothing; the same as in Iceberg."""
-_SWEEP = "`nessie-gc gc`"
+_SWEEP = f"{next_command('gc')} deletes what nothing needs"
 
 
 def examined(
@@ -145,15 +145,13 @@ def _measured(table: TableMetadata, counts: FileCounts, now: datetime, broken: l
 
 def _to_expire(health: TableHealth, *, can_expire: bool, has_branches: bool) -> str:
     """What to do about snapshots."""
-    tables = f"--include {shlex.quote(exactly(health.table))}"
+    tables = ("--include", exactly(health.table))
     if can_expire:
-        return f"`nessie-gc expire-snapshots {tables}`"
-    sweep = "`nessie-gc gc` with a cut-off policy frees the files that only they need"
+        return f"{next_command('expire-snapshots', *tables)} removes them and deletes the files that only they need"
+    sweep = f"{next_command('gc')} with a cut-off policy deletes the files that only they need"
     if has_branches:
-        branch = shlex.quote(exactly(health.reference))
-        return (
-            f"{sweep}; `nessie-gc expire-snapshots --commit-to {branch} {tables}` then removes them from the metadata"
-        )
+        then = next_command("expire-snapshots", "--commit-to", exactly(health.reference), *tables)
+        return f"{sweep}; {then} then removes them from the metadata"
     return f"{sweep}; the metadata still lists them"
 
 

@@ -7,11 +7,11 @@ whole, with the file counts of its summary.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from nessie_gc_core.model.file_counts import FileCounts
+from nessie_gc_core.model.next_steps import next_command
 from nessie_gc_core.model.text import plural, size_text
 from nessie_gc_core.services.compaction.estimating import delete_files_due, small_files_due
 from nessie_gc_core.services.compaction.planning import PartitionPlan, delete_ratio, small_ratio
@@ -104,21 +104,14 @@ class FilesDue:
     def _command(self, name: str, *limits: str) -> str:
         """A command that takes a catalog of a Spark session, with the limits that are not the usual ones."""
         usual = {field.name: field.default for field in fields(self.parameters)}
-        words = [
-            "nessie-gc",
-            *name.split(),
-            "--catalog",
-            "CATALOG",
-            "--include",
-            shlex.quote(exactly(self.health.table)),
-        ]
-        words += [] if self.branch is None else ["--branch", shlex.quote(self.branch)]
+        words = ["--catalog", "CATALOG", "--include", exactly(self.health.table)]
+        words += [] if self.branch is None else ["--branch", self.branch]
         for limit in limits:
             value = getattr(self.parameters, limit)
             if value != usual[limit]:
                 words.append(f"--{limit.replace('_', '-')}")
-                words += [] if value is True else [shlex.quote(str(value))]
-        return f"`{' '.join(words)}`"
+                words += [] if value is True else [str(value)]
+        return next_command(*name.split(), *words)
 
 
 def _small(plans: Sequence[PartitionPlan]) -> int:

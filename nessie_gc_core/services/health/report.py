@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from nessie_gc_core.config.flags import with_flags
 from nessie_gc_core.model.text import duration_text, json_time, plural, shown, size_text
 
 _SHOWN = 20
@@ -230,7 +231,10 @@ class HealthReport:
 
     def __rich__(self) -> RenderableType:
         """The same with a table, in which nothing acts upon a terminal."""
-        head, due = (Text("\n".join(map(shown, lines))) for lines in (self._head(), self._due()))
+        head, due = (
+            Text("\n".join(shown(with_flags(line)) for line in lines), no_wrap=True, overflow="ignore")
+            for lines in (self._head(), self._due())
+        )
         return Group(head, "", self._table(), "", due) if self.tables else head
 
     def _head(self) -> Iterator[str]:

@@ -11,13 +11,14 @@ import pyarrow as pa
 from nessie_gc_core.algorithms.expand import Expansion
 from nessie_gc_core.algorithms.in_quarantine import Around, AtPlaces, Below, NotThere, index_of_locations
 from nessie_gc_core.algorithms.namesakes import namesakes
-from nessie_gc_core.algorithms.restorable import restore_call
+from nessie_gc_core.algorithms.restorable import restore_call, restore_file
 from nessie_gc_core.algorithms.subtract import count_by_unit
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.connectors import SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import Row, to_batches, to_texts
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.quarantine import HeldFile, bucket_of_tags
 from nessie_gc_core.model.relations import FILE_KEYS, PROBLEM, REACHABLE_FILES, REACHED
 from nessie_gc_core.model.text import plural
@@ -74,9 +75,10 @@ class NeededAgain:
         if not (files := records.count()):
             return
         (first,) = records.head(1).to_pylist()
+        path = first["location"] + first["path"]
         self._run.report.warn(
-            f"{plural(files, 'file')} in quarantine may be a lost file in another spelling, such as "
-            f"{first['location']}{first['path']}: 'restore' brings it back"
+            f"{plural(files, 'file')} in quarantine may be a lost file in another spelling, such as {path}: "
+            f"{restore_file(path)} brings it back"
         )
         if self._run.parameters.mode.removes:
             self._keep_longer(records)
@@ -145,7 +147,9 @@ class NeededAgain:
             self._run.report.warn(f"files that live states need are in quarantine: {call} brings them back")
         if len(found) > _MOST_CALLS:
             more = plural(len(found) - _MOST_CALLS, "location")
-            self._run.report.warn(f"so are files from {more} more; `restore(everything=True)` brings back all")
+            self._run.report.warn(
+                f"so are files from {more} more; {next_call('restore', everything=True)} brings back all"
+            )
 
     @cached_property
     def _held(self) -> Dataset | None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from nessie_gc_core.algorithms.hold import STILL_THERE, VISIBLE, Purge
+from nessie_gc_core.algorithms.restorable import restore_file
 from nessie_gc_core.algorithms.still_held import StillHeld
 from nessie_gc_core.dataset import BatchFunction
 from nessie_gc_core.model.options import ConnectorOptions
@@ -44,9 +45,12 @@ class PurgeService(Release):
     taken: ClassVar[Collection[HeldState]] = (HeldState.HELD, HeldState.MOVING, HeldState.PURGING)
     doing: ClassVar[HeldState] = HeldState.PURGING
     blocked: ClassVar[HeldState] = HeldState.RESTORING
-    why_blocked: ClassVar[str] = "its restoration was interrupted; finish it with 'restore'"
 
     parameters: PurgeParameters
+
+    def why_blocked(self, file: HeldFile) -> str:
+        """Says what is not finished."""
+        return f"its restoration was interrupted; finish it with {restore_file(file.location + file.path)}"
 
     def is_due(self, file: HeldFile, now: datetime) -> bool:
         """Whether its time is over; a purge that has begun goes on."""

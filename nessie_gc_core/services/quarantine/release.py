@@ -56,8 +56,6 @@ class Release(Service[Run]):
     """The state of files that are being released."""
     blocked: ClassVar[HeldState]
     """The state of files that are being released in the other way."""
-    why_blocked: ClassVar[str]
-    """Why they stay."""
     parameters: ReleaseParameters
 
     def run(self, run: Run) -> ReleaseReport:
@@ -109,6 +107,10 @@ class Release(Service[Run]):
         report.named = lambda file, name, reason: outcomes.add(file, done if name == "done" else name, reason)
         return outcomes
 
+    @abstractmethod
+    def why_blocked(self, file: HeldFile) -> str:
+        """Why a file stays that is being released in the other way."""
+
     def is_due(self, file: HeldFile, now: datetime) -> bool:
         """Whether a file may be released."""
         return True
@@ -150,7 +152,7 @@ class Release(Service[Run]):
                 if not self.parameters.dry_run:
                     store.forget_held_files([file])
             elif file.state is self.blocked:
-                report.count(report.blocked, file, self.why_blocked)
+                report.count(report.blocked, file, self.why_blocked(file))
             elif self.is_due(file, now):
                 yield file
             else:

@@ -38,9 +38,12 @@ class RestoreService(Release):
     taken: ClassVar[Collection[HeldState]] = (HeldState.HELD, HeldState.MOVING, HeldState.RESTORING)
     doing: ClassVar[HeldState] = HeldState.RESTORING
     blocked: ClassVar[HeldState] = HeldState.PURGING
-    why_blocked: ClassVar[str] = "its purge has begun, so it cannot be restored"
 
     parameters: RestoreParameters
+
+    def why_blocked(self, file: HeldFile) -> str:
+        """Says what cannot be undone."""
+        return "its purge has begun, so it cannot be restored"
 
     def before(self, files: Sequence[HeldFile], store: SupportsQuarantine, run: Run) -> Undo:
         """Takes down the tombstones: if a file is lost again, that is not because it was deleted (S7)."""

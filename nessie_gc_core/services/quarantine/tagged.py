@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from nessie_gc_core.algorithms.guard import spared_rows
 from nessie_gc_core.algorithms.namesakes import namesakes
+from nessie_gc_core.algorithms.restorable import restore_file
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.connectors import LiveSetStore, SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
@@ -94,9 +95,11 @@ def look_for_tagged(reachable: Dataset, scope: Scope, run: SweepRun, lost: Datas
     needed = maybe.semi_join(reachable, _KEYS).checkpoint()
     files = needed.distinct(_KEYS).count()
     if files:
+        (first,) = needed.head(1).to_pylist()
+        path = first["location"] + first["path"]
         run.report.warn(
-            f"{plural(files, 'file')} in quarantine with a tag {'is' if files == 1 else 'are'} needed again: `restore` "
-            "takes the tags off"
+            f"{plural(files, 'file')} in quarantine with a tag {'is' if files == 1 else 'are'} needed again, such as "
+            f"{path}: {restore_file(path)} takes its tag off"
         )
     if run.parameters.mode is not DeleteMode.DRY_RUN:
         now, seen = run.clock(), _seen_by_repository(run)

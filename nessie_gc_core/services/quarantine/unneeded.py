@@ -23,6 +23,7 @@ from nessie_gc_core.errors import LiveSetNotFoundError, NessieGcError, SafetyErr
 from nessie_gc_core.model.batches import to_batches, to_texts
 from nessie_gc_core.model.limits import AllowedLocations
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, bucket_of_tags
 from nessie_gc_core.model.relations import FILE_KEYS
 from nessie_gc_core.model.text import one_line, plural
@@ -44,7 +45,10 @@ from nessie_gc_core.services.set_aside import names_if_wanted
 from nessie_gc_core.services.stored_versions import stored_versions
 from nessie_gc_core.services.unread_repositories import freeze_unread_repositories
 
-_NOT_SEEN = "no sweep of the last days says that nothing needs them; run `gc` first"
+_NOT_SEEN = (
+    "no sweep of the last days says that nothing needs them; run "
+    f"{next_call('gc')} first, which deletes what nothing needs"
+)
 _LEFT_ALONE = "its location cannot be looked at"
 _Seen = tuple[str, datetime]
 """Identity of a repository, and as of when one of its live sets says what is needed."""

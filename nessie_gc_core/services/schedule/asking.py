@@ -6,6 +6,7 @@ from datetime import datetime
 
 from nessie_gc_core.connectors import ScheduleStore
 from nessie_gc_core.errors import ConfigurationError, StoreError
+from nessie_gc_core.model.next_steps import next_command
 from nessie_gc_core.model.schedule import Occasion, ScheduledJob
 from nessie_gc_core.services.schedule.definition import ScheduleDefinition
 
@@ -22,7 +23,8 @@ def trigger(store: ScheduleStore, definition: ScheduleDefinition, name: str, *, 
     for _ in range(_ATTEMPTS):
         job = _known(store, definition, name, at)
         if job.paused:
-            raise ConfigurationError(f"the job {name!r} is paused; resume it first: nessie-gc schedule resume {name}")
+            then = next_command("schedule", "resume", name)
+            raise ConfigurationError(f"the job {name!r} is paused; resume it first: {then}")
         begun = job.next is not None and job.next.begun
         now = Occasion(due=at, starts=at, by_hand=True, begun=begun)
         if store.set_next(definition.name, name, seen=job.next, then=now):

@@ -14,6 +14,7 @@ from nessie_gc_core.config.given import refuse_blank
 from nessie_gc_core.config.settings import SETTINGS
 from nessie_gc_core.connectors import AnyService
 from nessie_gc_core.errors import ConfigurationError, PluginError
+from nessie_gc_core.model.next_steps import next_command
 from nessie_gc_core.model.options import ConnectorOptions, hyphened
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.pruning import PruneService
@@ -94,7 +95,9 @@ class JobOptions:
                 _check_value(read[name], key, value)
             elif name in self._of_any_service:
                 near = difflib.get_close_matches(name, read, n=1)
-                hint = f"did you mean {hyphened(near[0])!r}?" if near else f"'nessie-gc {service} --help' lists them"
+                hint = (
+                    f"did you mean {hyphened(near[0])!r}?" if near else f"{next_command(service, '--help')} lists them"
+                )
                 raise ConfigurationError(f"the service {service!r} has no option {key!r}; {hint}")
 
     def check_shared(self, services: Iterable[str], options: Mapping[str, Any]) -> None:

@@ -306,7 +306,7 @@ def test_tables_without_migrations_that_are_not_what_they_say_are_refused(url, e
 def test_old_tables_that_are_to_be_left_alone_are_refused_with_what_to_do(url, engine, make):
     make(engine)
     before = columns(engine)
-    with opened(url, schema="NONE") as store, pytest.raises(StoreError, match="upgrade them with: nessie-gc create-"):
+    with opened(url, schema="NONE") as store, pytest.raises(StoreError, match="upgrade them with `nessie-gc create-"):
         list(store.live_sets())
     assert before == columns(engine)
 

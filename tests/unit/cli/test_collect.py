@@ -72,7 +72,7 @@ def test_mark_and_sweep_hand_the_live_set_over_in_a_file(run: Run, lake: MemoryL
 
 @pytest.mark.parametrize("alias", ["mark-live", "identify"])
 def test_marking_has_the_names_of_the_original(run: Run, lake: MemoryLake, alias: str) -> None:
-    assert "next: nessie-gc sweep " in run(alias, "--repository", "memory").stdout
+    assert "next: 'nessie-gc sweep --dry-run " in run(alias, "--repository", "memory").stdout
 
 
 def test_gc_writes_the_live_set_id_too(run: Run, lake: MemoryLake, home: Path) -> None:

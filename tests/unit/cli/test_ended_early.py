@@ -36,6 +36,8 @@ from nessie_gc_core.services.tally import Tally
 
 ORPHAN = "memory://warehouse/db/t/data/orphan.parquet"
 PLACE = "memory://warehouse/.held/"
+AGAIN = "--repository memory --engine local --min-age P0D --no-age-floor"
+"""The options of a run, as a command that goes on has them."""
 RELEASE = (*COLLECT[:4], "--files-per-step", "1")
 STATUSES = {
     LiveSetStatus.IDENTIFY_SUCCESS: "nessie-gc sweep ID",
@@ -113,8 +115,9 @@ def test_a_sweep_that_ends_early_says_what_was_done_and_how_to_go_on(
     before = lake.paths()
     dies.append(error)
     result = run("sweep", *COLLECT, "-l", id_)
-    expected = f"{said}; live set {id_}: nothing was deleted; next: 'nessie-gc sweep --resume {id_}'"
-    assert (code, f"{expected}, with the options of this run") == (result.exit_code, last_line(result))
+    then = f"nessie-gc sweep --resume {id_} {AGAIN}"
+    expected = f"{said}; live set {id_}: nothing was deleted; next: '{then}', which deletes files"
+    assert (code, expected) == (result.exit_code, last_line(result))
     dies.clear()
     assert before == lake.paths()
     assert 0 == run("sweep", "--resume", "--live-set-id", id_, *COLLECT).exit_code
@@ -125,7 +128,7 @@ def test_the_json_error_has_the_same(run: Run, lake: MemoryLake, dies: list[Base
     id_ = mark(run)
     dies.append(KeyboardInterrupt())
     found = json.loads(run("sweep", *COLLECT, "-l", id_, "--json").stdout)
-    assert (id_, {}, f"nessie-gc sweep --resume {id_}") == (
+    assert (id_, {}, f"nessie-gc sweep --resume {id_} {AGAIN}") == (
         found["live_set_id"],
         found["done"],
         found["next"],
@@ -138,7 +141,8 @@ def test_a_sweep_that_defers_is_resumed_as_one_that_defers(
     id_ = mark(run)
     dies.append(KeyboardInterrupt())
     result = run("sweep", *COLLECT, "-l", id_, "--defer-deletes")
-    assert f"'nessie-gc sweep --resume --defer-deletes {id_}'" in last_line(result)
+    then = f"'nessie-gc sweep --resume --defer-deletes {id_} {AGAIN}', which records what to delete"
+    assert then in last_line(result)
 
 
 def test_what_was_deleted_by_then_is_counted(run: Run, lake: MemoryLake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +171,8 @@ def test_a_gc_in_memory_can_only_be_run_again(run: Run, lake: MemoryLake, monkey
 
     monkeypatch.setattr(deletion.Deletion, "_take", take)
     said = last_line(run("gc", *COLLECT, "--inmemory", "-c", "1"))
-    assert "no step of the deletion was finished; next: 'nessie-gc gc', with the options of this run" in said
+    again = "nessie-gc gc --repository memory --inmemory --engine local --min-age P0D --no-age-floor --default-cutoff 1"
+    assert f"no step of the deletion was finished; next: '{again}', which deletes files" in said
     said = last_line(run("gc", *COLLECT, "-c", "1"))
     assert "next: 'nessie-gc sweep --resume " in said
     said = last_line(run("gc", *COLLECT, "-c", "1", "--dry-run"))
@@ -185,7 +190,7 @@ def test_what_deletes_less_than_a_sweep_is_run_again(
     monkeypatch.setattr(deletion.Deletion, "_take", take)
     arguments = ("remove-orphan-files", *COLLECT[:4], "--table", "db.t", "--older-than", "PT0S", "--no-age-floor")
     said = last_line(run(*arguments))
-    assert "no step of the deletion was finished; next: 'nessie-gc remove-orphan-files', with the options" in said
+    assert "no step of the deletion was finished; next: 'nessie-gc remove-orphan-files --repository" in said
 
 
 @pytest.mark.parametrize(
@@ -206,8 +211,10 @@ def test_s15_what_a_purge_deleted_counts_once_wherever_it_ends(
         ended = run(*purge, "--json")
     body = json.loads(ended.stdout)
     done = body["done"]["purged"]["files"]
-    assert (130, "nessie-gc purge", True) == (ended.exit_code, body["next"], 0 < done < 4)
-    assert f"interrupted; {done} purged in the finished steps; next: 'nessie-gc purge', with" in body["error"]
+    again = "nessie-gc purge --repository memory --engine local --files-per-step 1"
+    assert (130, again, True) == (ended.exit_code, body["next"], 0 < done < 4)
+    said = f"interrupted; {done} purged in the finished steps; next: '{again}', which deletes files"
+    assert said == body["error"]
     assert 4 - done == json.loads(run(*purge, "--json").stdout)["purged"]["files"]
 
 
@@ -216,12 +223,13 @@ def test_a_restoration_that_ends_early_says_what_was_restored(
 ) -> None:
     held(run, lake, 3)
     arguments = ("restore", *RELEASE, "--everything")
+    then = "next: 'nessie-gc restore --repository memory --engine local --files-per-step 1 --everything'"
     with monkeypatch.context() as patched:
         patched.setattr(*dying("begin", at=1))
-        assert "no step was finished; next: 'nessie-gc restore', with" in last_line(run(*arguments))
+        assert f"no step was finished; {then}" in last_line(run(*arguments))
     with monkeypatch.context() as patched:
         patched.setattr(*dying("begin", at=3))
-        assert "2 restored in the finished steps; next: 'nessie-gc restore', with" in last_line(run(*arguments))
+        assert f"2 restored in the finished steps; {then}" in last_line(run(*arguments))
 
 
 def test_what_could_not_be_purged_by_then_is_counted_apart(
@@ -248,9 +256,9 @@ def test_an_error_about_a_status_names_the_next_step(run: Run, lake: MemoryLake,
         opened.finish_expire(UUID(id_), at=datetime.now(UTC), failure="x")
     said = one_line(run("sweep", *COLLECT, "-l", id_, *more))
     assert f"live set {id_} is EXPIRY_FAILED, expected IDENTIFY_SUCCESS: finish its sweep with" in said
-    assert f"'nessie-gc sweep --resume {id_}'" in said
+    assert f"'nessie-gc sweep --resume {id_} {AGAIN}', which deletes files" in said
     said = one_line(run("deferred-deletes", *COLLECT[:4], "-l", id_))
-    assert f"'nessie-gc sweep --resume {id_}'" in said
+    assert f"'nessie-gc sweep --resume {id_} --repository memory --engine local'" in said
 
 
 def test_a_sweep_with_failed_deletions_is_no_plain_success_in_the_list(run: Run, lake: MemoryLake) -> None:
@@ -320,7 +328,8 @@ def test_a_gc_that_ends_just_after_its_mark_goes_on_as_it_was_called(
     result = run("gc", *COLLECT, *more)
     (live_set,) = store().live_sets()
     nothing = "nothing was deleted, this was a dry run" if more else "nothing was deleted"
-    then = f"'nessie-gc sweep{word} {live_set.id}', with the options of this run"
+    does = "deletes nothing" if more else "deletes files"
+    then = f"'nessie-gc sweep{word} {live_set.id} {AGAIN}', which {does}"
     expected = f"interrupted; live set {live_set.id}: {nothing}; next: {then}"
     assert (130, expected) == (result.exit_code, last_line(result))
 

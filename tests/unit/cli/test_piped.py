@@ -20,7 +20,7 @@ GC = ("gc", *COLLECT, "--inmemory")
 def test_the_id_of_a_live_set_comes_to_standard_output_alone(run: Run, lake: MemoryLake) -> None:
     result = run("mark", "--repository", "memory", "--write-live-set-id-to", "-")
     assert str(uuid.UUID(result.stdout.strip())) in result.stderr
-    assert "next: nessie-gc sweep" in result.stderr
+    assert "next: 'nessie-gc sweep --dry-run" in result.stderr
 
 
 def test_outcomes_of_a_dry_run_come_to_standard_output_alone(run: Run, lake: MemoryLake) -> None:

@@ -15,7 +15,7 @@ def test_a_plan_is_made_shown_and_applied(run: Run, lake: MemoryLake) -> None:
     before = lake.paths()
     made = run(*GC, "--plan", "plan.parquet")
     assert 0 == made.exit_code, made.stderr
-    assert "next: nessie-gc show-plan plan.parquet, then nessie-gc sweep --apply plan.parquet" in made.stdout
+    assert "next: 'nessie-gc show-plan plan.parquet' shows these files; 'nessie-gc sweep --apply plan" in made.stdout
     shown = run("show-plan", "plan.parquet")
     assert 0 == shown.exit_code, shown.stderr
     assert "would delete 1 file (100 B)\n" in shown.stdout

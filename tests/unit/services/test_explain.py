@@ -25,6 +25,7 @@ from nessie_gc_core.services.parameters import SweepParameters
 
 AGE = timedelta(days=3)
 HOME = "memory://wh/db/t"
+RESTORE = re.escape(f"`restore(matching='{HOME}/data/nobody[.]parquet')`")
 
 
 def table(lake: MemoryLake, name: str = "db.t", *files: str, location: str = HOME) -> TableState:
@@ -110,7 +111,7 @@ def test_a_file_in_quarantine_says_where_it_is(lake: MemoryLake, services: LakeS
     assert Standing.NOT_STORED is found
     moved = r"it was moved to memory://wh/\.held/\S+/db/t/data/nobody\.parquet in quarantine; "
     assert re.fullmatch(
-        moved + r"`restore` brings it back until 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d", str(reason)
+        moved + RESTORE + r" brings it back until 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d", str(reason)
     )
     assert (Standing.NOT_STORED, None) == standing(services, f"{HOME}/data/never.parquet")
     lake.commit("main", put(state.append(nobody).version))
@@ -131,7 +132,7 @@ def test_a_tagged_file_says_that_it_is_in_quarantine_whether_it_is_needed_or_not
     assert Standing.SPARED is found
     tagged = f"it is in quarantine at its path, with the tag nessie-gc-quarantine={live_set}; "
     assert re.fullmatch(
-        re.escape(tagged) + r"`restore` takes it off until 20\d\d-\d\d-\d\d \S+[+-]\d\d:\d\d", str(reason)
+        re.escape(tagged) + RESTORE + r" takes it off until 20\d\d-\d\d-\d\d \S+[+-]\d\d:\d\d", str(reason)
     )
     lake.commit("main", put(state.append(nobody).version))
     assert (Standing.LIVE, reason) == standing(services, nobody)

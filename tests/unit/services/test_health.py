@@ -120,7 +120,9 @@ def test_snapshots_are_counted_by_the_tables_own_rules() -> None:
     ages = (0, 1, 10, 20, 30)
     found = due(table(ages), snapshot_threshold=3)["snapshots"]
     assert (found.value, found.limit) == (3, 3)
-    assert str(found) == "3 of 5 snapshots can expire: `nessie-gc expire-snapshots --include 'db[.]t'`"
+    command = "`nessie-gc expire-snapshots --include 'db[.]t'`"
+    does = "removes them and deletes the files that only they need"
+    assert str(found) == f"3 of 5 snapshots can expire: {command} {does}"
     assert "snapshots" not in due(table(ages), snapshot_threshold=4)
     kept = table(ages, properties={"history.expire.max-snapshot-age-ms": str(25 * DAY)})
     assert due(kept, snapshot_threshold=1)["snapshots"].value == 1
@@ -297,7 +299,7 @@ def test_metadata_is_large_by_its_bytes_or_its_snapshots() -> None:
 
 def test_a_full_metadata_log_is_due_unless_writers_delete_what_falls_out() -> None:
     found = due(table(log=100))["metadata-versions"]
-    assert (found.value, found.limit, found.action) == (100, 100, "`nessie-gc gc`")
+    assert (found.value, found.limit, found.action) == (100, 100, "`nessie-gc gc` deletes what nothing needs")
     assert due(table(log=99)) == {}
     assert due(table(log=100, properties={DELETE_AFTER_COMMIT: "TRUE"})) == {}
     assert due(table(log=4, properties={PREVIOUS_VERSIONS_MAX: "4"}))["metadata-versions"].limit == 4
@@ -335,7 +337,7 @@ def test_the_current_snapshot_is_the_one_that_the_repository_names() -> None:
 @pytest.mark.parametrize("name", ["db.t", "db.it's $HOME", "a-b.c_d", "db.[x]^\\y", "db.\u00e9t\u00e9"])
 def test_a_name_is_a_pattern_of_itself_in_a_command(name: str) -> None:
     action = due(table((0, 10), name=name), snapshot_threshold=1)["snapshots"].action
-    *command, pattern = shlex.split(action.strip("`"))
+    *command, pattern = shlex.split(action.split("`")[1])
     assert ["nessie-gc", "expire-snapshots", "--include"] == command
     assert re.fullmatch(pattern, name)
     assert not re.fullmatch(pattern, name.replace(".", "-"))

@@ -38,6 +38,7 @@ from nessie_gc_jdbc.options import JdbcOptions, SchemaStrategy
 from nessie_gc_jdbc.problems import is_denied
 from nessie_gc_jdbc.schema import (
     LOCK_SECONDS,
+    UPGRADE,
     alone,
     apply_strategy,
     check_foreign_keys,
@@ -61,10 +62,7 @@ SQLITE_CACHE_KIB = 65_536
 """Keys are digests, so that each row goes to another page of the index; SQLite's own 2 MB hold few of them."""
 SQLITE_CHECKPOINT_PAGES = 100_000
 """400 MB: for the same reason a page changes in many transactions, and a checkpoint writes it once for all of them."""
-CHANGED_BY = (
-    "a user with more rights can create and upgrade the tables once, with: nessie-gc create-sql-schema --jdbc-schema "
-    "CREATE_IF_NOT_EXISTS"
-)
+CHANGED_BY = f"a user with more rights can create and upgrade the tables once, with {UPGRADE}"
 """What to do about tables that the user may not change."""
 _PREFIXES_AT_ONCE = 100
 """Of how many prefixes the first rows are asked for in one query; databases limit how many parts it has."""

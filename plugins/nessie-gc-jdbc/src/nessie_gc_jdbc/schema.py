@@ -10,11 +10,14 @@ from sqlalchemy import Connection, insert, inspect, select, text
 from sqlalchemy.schema import CreateIndex, CreateTable, DropTable
 
 from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model.next_steps import next_command
 from nessie_gc_jdbc.migrations import SCRIPTS, stamp, upgrade
 from nessie_gc_jdbc.options import SchemaStrategy
 from nessie_gc_jdbc.tables import SCHEMA_VERSION, indexes_of, metadata, migrations, schema_version
 from nessie_gc_jdbc.urls import shown
 
+UPGRADE = next_command("create-sql-schema", "--jdbc-schema", "CREATE_IF_NOT_EXISTS")
+"""Creates and upgrades the tables."""
 FIRST_REVISION = 4
 """Tables of this version may be older than their migrations; those of earlier versions are."""
 _LOCK = 4_711_020_231
@@ -124,7 +127,7 @@ def check_version(connection: Connection) -> None:
     found = find_tables(connection)
     if found.version is None:
         raise StoreError(
-            f"{_store(connection)} has no tables of Nessie GC; create them with: nessie-gc create-sql-schema"
+            f"{_store(connection)} has no tables of Nessie GC; create them with {next_command('create-sql-schema')}"
         )
     if not found.are_current:
         raise StoreError(
@@ -137,7 +140,7 @@ def check_version(connection: Connection) -> None:
 
 def _what_to_do(found: FoundTables) -> str:
     if found.are_old:
-        return "upgrade them with: nessie-gc create-sql-schema --jdbc-schema CREATE_IF_NOT_EXISTS"
+        return f"upgrade them with {UPGRADE}"
     return "use a release as new as the one that created them, or another database"
 
 
@@ -156,8 +159,8 @@ def check_columns(connection: Connection) -> None:
                 what = f"the column {column.name} of the table {name}" if present else f"the table {name}"
                 raise StoreError(
                     f"{_store(connection)} lacks {what}, which version {SCHEMA_VERSION} has; restore it from a "
-                    "backup, or drop all that the store holds with: nessie-gc create-sql-schema --jdbc-schema "
-                    "DROP_AND_CREATE"
+                    "backup, or drop all that the store holds with "
+                    + next_command("create-sql-schema", "--jdbc-schema", "DROP_AND_CREATE")
                 )
 
 

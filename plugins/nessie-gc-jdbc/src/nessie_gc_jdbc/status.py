@@ -15,6 +15,7 @@ from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError, StoreError
 from nessie_gc_core.model import RowsDigest
 from nessie_gc_core.model.live_sets import DroppedSweep, LiveSet, LiveSetStatus, ReferenceHead
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_jdbc.database import BATCH_ROWS, Database
 from nessie_gc_jdbc.tables import from_micros, heads, live_sets, optional_micros, optional_time, to_micros
 
@@ -239,7 +240,7 @@ def _readable(live_set_id: UUID | str) -> Iterator[None]:
 
 
 def _not_found(live_set_id: UUID) -> LiveSetNotFoundError:
-    return LiveSetNotFoundError(f"live set {live_set_id} does not exist; `list()` shows the existing ones")
+    return LiveSetNotFoundError(f"live set {live_set_id} does not exist; {next_call('list')} shows the existing ones")
 
 
 def _wrong_status(live_set_id: UUID, found: LiveSetStatus, expected: Sequence[LiveSetStatus]) -> LiveSetStateError:

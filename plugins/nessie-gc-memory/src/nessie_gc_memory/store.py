@@ -13,6 +13,7 @@ from uuid import UUID
 from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model.live_sets import DroppedSweep, FileDeletion, LiveSet, LiveSetStatus, ReferenceHead, SweepStep
+from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.row_digests import RowsDigest
 from nessie_gc_memory.registers import Data, RegisterVerbs, Rows, utc, utc_now
@@ -241,7 +242,9 @@ class MemoryLiveSetStore(RegisterVerbs):
         with self._data.lock:
             rows = self._data.live_sets.get(live_set_id)
             if rows is None:
-                raise LiveSetNotFoundError(f"live set {live_set_id} does not exist; `list()` shows the existing ones")
+                raise LiveSetNotFoundError(
+                    f"live set {live_set_id} does not exist; {next_call('list')} shows the existing ones"
+                )
             if expected and rows.live_set.status not in expected:
                 raise LiveSetStateError(_wrong_status(rows.live_set, expected))
             yield rows

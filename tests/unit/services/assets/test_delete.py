@@ -285,7 +285,7 @@ def test_s21_no_sweep_goes_on_with_a_deletion_that_ended_early(
         assets.services.store.start_expire(id_, at=assets.lake.time, resume=True)
     sweep = SweepParameters(resume=resume, min_age=timedelta(0), no_age_floor=True)
     for act in (partial(assets.services.sweep, id_, sweep), partial(assets.services.delete_deferred, id_)):
-        with pytest.raises(LiveSetStateError, match="belongs to `delete_unreferenced`, which deletes less"):
+        with pytest.raises(LiveSetStateError, match="belongs to 'delete-unreferenced', which deletes less"):
             act()
     assert before == assets.lake.paths()
 
@@ -295,7 +295,7 @@ def test_s21_nothing_but_a_deletion_sweeps_its_live_set_when_it_only_looked(asse
     assets.identify()
     id_ = UUID(assets.delete(dry_run=True).collection.live_set_id)
     assert assets.services.store.get(id_).status is LiveSetStatus.IDENTIFY_SUCCESS
-    with pytest.raises(LiveSetStateError, match="run `delete_unreferenced` again"):
+    with pytest.raises(LiveSetStateError, match="belongs to 'delete-unreferenced'"):
         assets.services.sweep(id_)
 
 
