@@ -59,7 +59,7 @@ class NextSteps:
     """Runs what the program proposes over a simulated lake of this process."""
 
     run: Run
-    files: Callable[[], Collection[str]]
+    files: Callable[[], Collection[object]]
     """The files that are there."""
     env: Mapping[str, str]
     """The environment of the person's shell."""

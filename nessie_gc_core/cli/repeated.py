@@ -25,7 +25,6 @@ _TOGETHER = (
 _NEVER = frozenset(
     {
         "dry_run",
-        "file_list",
         "live_set_id",
         "plan",
         "read_live_set_id_from",

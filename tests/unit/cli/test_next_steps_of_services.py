@@ -204,7 +204,7 @@ def jobs_page(lake: MemoryLake, run: Run) -> str:
 
 @proposes("templates/page.html: identify-unreferenced --table * *")
 def test_what_the_page_of_a_table_of_assets_names_fills_it(steps: NextSteps, run: Run, lake: MemoryLake) -> None:
-    threshold = Threshold(seen_count=10, seen_apart=timedelta(0), where=None)
+    threshold = Threshold(seen_count=10, seen_apart=None, where=None)
     page = render_page(AssetFigures(table="default.gc.assets", branch=None, threshold=threshold))
     (command,) = re.findall(r"<code>(nessie-gc .+?)</code>", page)
     set_up = 'repository = "memory"\nengine = "local"\ntable-catalog = "memory"\nown-branch = false\n'
