@@ -207,7 +207,7 @@ def _outcomes(text: str) -> dict[str, tuple[int, int]]:
     found = parsed_json(text)
     if not isinstance(found, dict):
         raise TypeError("its outcomes are no object")
-    return {outcome: (files, size) for outcome, (files, size) in found.items()}
+    return {outcome: (int(files), int(size)) for outcome, (files, size) in found.items()}
 
 
 def _step_values(live_set_id: UUID, step: SweepStep) -> _Values:
