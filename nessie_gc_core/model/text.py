@@ -6,11 +6,15 @@ import json
 import re
 import unicodedata
 
+from nessie_gc_core.errors import NessieGcError
+
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Control and format characters (escape sequences, changes of direction), half surrogates, ends of lines."""
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PASSWORD = re.compile(r"(?<=://)[^/\s:@'\"]*:(?!\d*[/?'\"\s]|\d*$)[^\s'\"]*@")
 """User and password before the host of a URL, whatever the password is made of; not a port, with an ``@`` behind it."""
+_FAULTS = (LookupError, AttributeError, TypeError, NameError, AssertionError, ArithmeticError, RecursionError)
+"""Errors of Python whose texts say little without their names."""
 _IN_JSON = re.compile(r"[^\x20-\x7e\n]")
 
 
@@ -54,8 +58,11 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """An error as one line, without passwords."""
-    return without_passwords((str(error).strip() or type(error).__name__).splitlines()[0])
+    """An error as one line, without passwords; one that nobody raises on purpose begins with its type."""
+    name, said = type(error).__name__, str(error).strip()
+    if isinstance(error, _FAULTS) and not isinstance(error, NessieGcError):
+        said = f"{name}: {said}" if said else name
+    return without_passwords((said or name).splitlines()[0])
 
 
 def without_passwords(text: str) -> str:

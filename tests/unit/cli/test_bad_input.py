@@ -97,7 +97,8 @@ def test_an_unexpected_error_is_one_line_and_says_how_to_see_more(
     lake.faults.references = ZeroDivisionError("oops")  # a bug in a connector
     result = run(*GC)
     assert 1 == result.exit_code
-    assert one_line(result) == "unexpected error ZeroDivisionError: oops (run with -vv for the traceback)"
+    assert one_line(result).startswith("unexpected error ZeroDivisionError at the beginning of 'gc': oops; this is")
+    assert "run it with -vv (log level DEBUG) for the traceback, and report that" in one_line(result)
     assert "Traceback" in run(*GC, "-vv").stderr
 
 
