@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from nessie_gc_core import hookimpl
@@ -18,11 +18,14 @@ from nessie_gc_core.connectors import (
     LiveSetStore,
     RepositoryConnector,
 )
+from nessie_gc_core.model import FileReference
 from nessie_gc_core.plugins import installed
 
 C = TypeVar("C", bound=Connector)
 Point = tuple[str, int]
 """A call: its connector and method, and how many of them came before it in a run."""
+KEPT = "kept"
+"""The name of the store, which is one that lasts; that of the memory plugin is lost with its process."""
 
 
 class Calls:
@@ -48,13 +51,13 @@ class Calls:
             self.has_failed = True
         raise self._error
 
-    def points(self) -> list[Point]:
-        """The first and the last call of each method."""
-        return sorted({(name, each) for name, count in self._counts.items() for each in (0, count - 1)})
+    def counts(self) -> dict[str, int]:
+        """How many calls there were, by connector and method."""
+        return dict(sorted(self._counts.items()))
 
 
 def failing(base: type[C], kind: str, calls: Calls) -> type[C]:
-    """A connector whose calls are counted, and fail where they are to."""
+    """A connector whose calls are counted, and fail where they are to; a store has a name of its own."""
 
     def counted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(real)
@@ -74,7 +77,8 @@ def failing(base: type[C], kind: str, calls: Calls) -> type[C]:
         for name, real in inspect.getmembers(base, inspect.isfunction)
         if not name.startswith("_") and not isinstance(inspect.getattr_static(base, name), staticmethod)
     }
-    return type(base.__name__, (base,), {**methods, "__doc__": base.__doc__})
+    name = KEPT if issubclass(base, LiveSetStore) else base.name
+    return type(base.__name__, (base,), {**methods, "__doc__": base.__doc__, "name": name})
 
 
 class FailingPlugin:
@@ -83,6 +87,7 @@ class FailingPlugin:
     name = "failing"
 
     def __init__(self, calls: Calls, *connectors: tuple[str, type[Connector]]) -> None:
+        self._calls = calls
         self._connectors = [failing(base, kind, calls) for kind, base in connectors]
 
     def __enter__(self) -> FailingPlugin:
@@ -94,6 +99,11 @@ class FailingPlugin:
 
     def _of(self, contract: type[C]) -> Sequence[type[C]]:
         return [each for each in self._connectors if issubclass(each, contract)]
+
+    @hookimpl
+    def nessie_gc_veto_deletion(self, location: str, files: Sequence[FileReference]) -> Mapping[str, str] | None:
+        self._calls.reach("veto.veto_deletion")
+        return None
 
     @hookimpl
     def nessie_gc_register_repository_connector(self) -> Sequence[type[RepositoryConnector]]:

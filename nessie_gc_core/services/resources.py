@@ -143,7 +143,8 @@ class Resources(Closing):
     @property
     def repositories(self) -> tuple[RepositoryConnector, ...]:
         """All repositories; where one is chosen, it comes first."""
-        return tuple(map(self._repository, range(len(self._open_repositories))))
+        # map() would end early, and leave some out, where opening one raises StopIteration
+        return tuple([self._repository(number) for number in range(len(self._open_repositories))])
 
     def _repository(self, number: int) -> RepositoryConnector:
         if number not in self._repositories:
