@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import functools
 import itertools
 import json
 import re
@@ -33,6 +34,7 @@ from thoroughness import THOROUGH
 import nessie_gc_core.errors
 from nessie_gc_core.api import Collector
 from nessie_gc_core.cli.main import cli
+from nessie_gc_core.connectors import Connector
 from nessie_gc_core.errors import NessieGcError, StoreError, UnreadableFileError, UnwritableFileError
 from nessie_gc_core.model.live_sets import LiveSetStatus
 
@@ -68,7 +70,7 @@ def made(kind: type[NessieGcError]) -> NessieGcError:
 
 
 EXPECTED: Mapping[str, Callable[[], BaseException]] = {
-    kind.__name__: (lambda kind=kind: made(kind)) for kind in dict.fromkeys(ours())
+    kind.__name__: functools.partial(made, kind) for kind in dict.fromkeys(ours())
 }
 OF_THE_MACHINE: Mapping[str, Callable[[], BaseException]] = {
     "MemoryError": lambda: MemoryError(SECRET),
@@ -157,7 +159,7 @@ class Failing:
 @pytest.fixture(scope="module")
 def failing() -> Iterator[Failing]:
     calls = Calls()
-    connectors = {
+    connectors: dict[str, type[Connector]] = {
         "repository": MemoryRepository,
         "reader": MemoryContentToFiles,
         "lister": MemoryFileLister,
@@ -195,6 +197,16 @@ class Lake:
         yield from ("-r", f"lake={self.name}")
         for kind in FILES if command != "mark" else ():
             yield from ("--connector-option", f"{kind}:memory:lake={self.name}")
+
+    def collector(self) -> Collector:
+        """The same in Python."""
+        return Collector(
+            repository="memory",
+            repository_option={"lake": self.name},
+            engine="local",
+            disable_plugin=["memory"],
+            store=KEPT,
+        )
 
     @property
     def name(self) -> str:
@@ -401,16 +413,9 @@ def test_s28_a_traceback_shows_no_password_of_a_url(failing: Failing, lake: Lake
 
 
 def test_s15_an_error_in_python_is_itself_and_says_in_which_phase_it_came(failing: Failing, lake: Lake) -> None:
-    settings = {
-        "repository_option": {"lake": lake.name},
-        "repository": "memory",
-        "engine": "local",
-        "disable_plugin": ["memory"],
-        "store": KEPT,
-    }
     for error in (KeyError("x"), RecursionError("deep"), StoreError("full"), SystemExit(3)):
         failing.calls.begin(("store.add_content_versions", 0), error)
-        with Collector(**settings) as collector, pytest.raises(type(error)) as caught:
+        with lake.collector() as collector, pytest.raises(type(error)) as caught:
             collector.mark(default_cutoff="1")
         assert (error, ["Nessie GC: in the phase mark"]) == (caught.value, caught.value.__notes__)
     failing.calls.begin(None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from nessie_gc_core.engines.local import LocalEngine
 from nessie_gc_core.errors import CommitUnknownError, RepositoryError, StoreError
 
 SECRET = "s3://KEY:SECRET@bucket/x"
-KINDS = (
+KINDS: Sequence[Callable[[], BaseException]] = (
     lambda: AttributeError(SECRET),
     lambda: StoreError(SECRET),
     KeyboardInterrupt,
@@ -110,8 +110,9 @@ def test_s19_an_expiry_that_fails_at_any_call_loses_nothing_and_is_finished_by_t
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_s19_a_commit_that_fails_with_any_error_costs_no_file(lake: ExpiryLake, calls: Calls, kind: object) -> None:
-    assert callable(kind)
+def test_s19_a_commit_that_fails_with_any_error_costs_no_file(
+    lake: ExpiryLake, calls: Calls, kind: Callable[[], BaseException]
+) -> None:
     before, error = lake.needed() | lake.files(), kind()
     check(expire(lake, calls, ("repository.remove_snapshots", 0), error), error, lake, "repository.remove_snapshots")
     assert before <= lake.files()

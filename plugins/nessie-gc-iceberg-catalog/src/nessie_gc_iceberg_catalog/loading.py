@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchTableError, NoSuchViewError
@@ -172,7 +172,7 @@ class Loader:
         io = table.io
         if isinstance(io, GuardedFileIO):
             io = io.without(table.metadata.properties, table.config)
-        metadata = parsed_json(metadata_text(table))
+        metadata = cast("Mapping[str, Any]", parsed_json(metadata_text(table)))
         where = table.metadata_location or None
         return LoadedContent(metadata_location=where, metadata=metadata, config=table.config), io
 
