@@ -16,6 +16,9 @@ def run() -> None:
     except KeyboardInterrupt:  # importing takes a second; from then on, the program says it itself
         sys.stderr.write("error: interrupted\n")
         sys.exit(130)
+    except ImportError as error:  # nothing of the program can be used to say it
+        sys.stderr.write(f"error: the installation is not complete ({error}): install nessie-gc-core again\n")
+        sys.exit(1)
     take_the_systems()
     leave_pandas_out()
     gc.freeze()

@@ -6,7 +6,6 @@ understood, or it is refused: a part of an inventory must not pass for all of it
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nessie_gc_core.model.batches import from_micros
+from nessie_gc_core.model.parsing import parsed_json
 
 MANIFEST = "manifest.json"
 """How the names of manifests end."""
@@ -57,7 +57,7 @@ def parse_manifest(text: bytes) -> Manifest:
     Raises:
         ValueError: it is not a manifest that is understood; the message says what is wrong with it.
     """
-    said = json.loads(text)
+    said: Any = parsed_json(text)
     parsed = next((parse for mark, parse in _KINDS.items() if isinstance(said, dict) and mark in said), None)
     if parsed is None:
         raise ValueError(f"it is not the manifest of an inventory, which has one of {', '.join(_KINDS)}")

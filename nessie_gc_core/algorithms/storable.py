@@ -9,6 +9,7 @@ from dataclasses import replace
 from nessie_gc_core.model.authorities import without_credentials
 from nessie_gc_core.model.live_sets import ReferenceHead
 from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.text import without_passwords
 
 log = logging.getLogger(__name__)
 
@@ -84,8 +85,8 @@ def storable_text(text: str) -> str:
 
 
 def failure_text(error: BaseException) -> str:
-    """What a live set remembers of an error; data may have got into its message."""
-    return storable_text(f"{type(error).__name__}: {error}")
+    """What a live set remembers of an error; data may have got into its message, but no password of a URL."""
+    return storable_text(without_passwords(f"{type(error).__name__}: {error}"))
 
 
 def _sayable(location: str) -> str:

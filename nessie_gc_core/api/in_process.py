@@ -21,13 +21,13 @@ from nessie_gc_core.config.job_digest import JobDigests
 from nessie_gc_core.config.lasting import memory_setting, why_store_is_lost
 from nessie_gc_core.config.settings import SETTINGS, EngineName, EngineSettings
 from nessie_gc_core.connectors import AnyService
-from nessie_gc_core.errors import ConfigurationError, NessieGcError
+from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.report_format import with_format
 from nessie_gc_core.model.schedule import JobRun
-from nessie_gc_core.model.text import json_text, one_line, shown
+from nessie_gc_core.model.text import json_text, one_line, shown, without_passwords
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, never_ahead, utc_now
 from nessie_gc_core.plugins import PluginRegistry, installed
-from nessie_gc_core.services.ending import Command, Terminated, describe, failure, is_busy
+from nessie_gc_core.services.ending import Command, Terminated, describe, failure, is_busy, is_expected
 from nessie_gc_core.services.output_files import PIPE, PIPED
 from nessie_gc_core.services.report import GcReport
 from nessie_gc_core.services.schedule.conduct import ASK
@@ -253,15 +253,17 @@ class _Thread:
             service = service_of_job(self._by.plugins, self._service)
             read = _Read(service=service, given=self._by.given(self._job, service, self._more))
             return self._carried_out(read, report)
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it is, it is the run's outcome
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the run's outcome
             if self._cancelled and isinstance(error, Exception):
                 log.info("%s: %s", self._job.name, shown(one_line(error)))
                 error = Terminated()
-            failed = failure(*describe(error), _command(self._service, read, report), busy=is_busy(error))
-            expected = isinstance(error, (NessieGcError, KeyboardInterrupt))
+            command = _command(self._service, read, report)
+            failed = failure(*describe(error, command), command, busy=is_busy(error))
             log.error("%s: %s", self._job.name, failed.message)
-            if not expected:  # its texts may have come from data, or hold what a library was given (S28)
-                log.debug("%s: %s", self._job.name, shown("".join(format_exception(error)), lines=True))
+            if not is_expected(error):  # its texts may have come from data, or hold what a library was given (S28)
+                log.debug(
+                    "%s: %s", self._job.name, shown(without_passwords("".join(format_exception(error))), lines=True)
+                )
             return Outcome(exit_code=failed.exit_code, report=json_text(with_format(failed.body)))
 
     @contextmanager

@@ -15,23 +15,23 @@ from nessie_gc_core.config.environment import JOB_VARIABLE
 from nessie_gc_core.connectors import Report
 from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.report_format import with_format
-from nessie_gc_core.model.text import json_text, shown
+from nessie_gc_core.model.text import json_text, shown, without_passwords
 from nessie_gc_core.services.ending import INTERRUPTED, Command, Terminated, failure, in_one_line, is_busy
 from nessie_gc_core.services.ending import describe as describe_any
 
 USAGE = 2
 
 
-def describe(error: BaseException) -> tuple[str, int]:
+def describe(error: BaseException, command: Command) -> tuple[str, int]:
     """An error as one line, and its exit code."""
     if isinstance(error, click.UsageError):
-        command = error.ctx.command_path if error.ctx is not None else "nessie-gc"
-        return f"{in_one_line(error.format_message())} (see {command} --help)", USAGE
+        called = error.ctx.command_path if error.ctx is not None else "nessie-gc"
+        return f"{in_one_line(error.format_message())} (see {called} --help)", USAGE
     if isinstance(error, click.ClickException):
         return in_one_line(error.format_message()), error.exit_code
     if isinstance(error, click.Abort) and not isinstance(error.__cause__, Terminated):
         return "interrupted", INTERRUPTED
-    return describe_any(error)
+    return describe_any(error, command)
 
 
 def _say(message: str, session: Session, error: BaseException | None = None) -> None:
@@ -41,7 +41,7 @@ def _say(message: str, session: Session, error: BaseException | None = None) -> 
         click.echo(json_error(message, session.report, traced), err=True)
         return
     if traced is not None:
-        sys.stderr.write(shown("".join(traceback.format_exception(traced)), lines=True))
+        sys.stderr.write(shown(without_passwords("".join(traceback.format_exception(traced))), lines=True))
     job = os.environ.get(JOB_VARIABLE)
     click.echo(f"error: {message}" if job is None else f"error: [{shown(job)}] {message}", err=True)
 
@@ -57,7 +57,7 @@ def fail(error: BaseException, session: Session) -> int:
         dry_run=session.dry_run,
         plan=session.plan,
     )
-    failed = failure(*describe(error), command, busy=is_busy(error))
+    failed = failure(*describe(error, command), command, busy=is_busy(error))
     _say(failed.message, session, error)
     if session.as_json:
         with suppress(OSError):  # what failed may have been this; the error was said

@@ -17,7 +17,7 @@ from rich.logging import RichHandler
 
 from nessie_gc_core.config.environment import ATTEMPT_VARIABLE, JOB_VARIABLE, RUN_VARIABLE
 from nessie_gc_core.config.flags import with_flags
-from nessie_gc_core.model.text import json_text, json_time, shown
+from nessie_gc_core.model.text import json_text, json_time, shown, without_passwords
 from nessie_gc_core.services.report import GcReport
 
 LIBRARIES = ("py4j", "urllib3", "botocore", "boto3", "s3fs", "fsspec", "pyiceberg", "asyncio", "sqlalchemy", "alembic")
@@ -93,11 +93,11 @@ class _ShownFormatter(logging.Formatter):
         return super().format(mine)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging names it
-        record.message = shown(with_flags(record.message))
+        record.message = shown(with_flags(without_passwords(record.message)))
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging names it
-        return shown(super().formatException(ei), lines=True)
+        return shown(without_passwords(super().formatException(ei)), lines=True)
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802 - logging names it
         return shown(super().formatStack(stack_info), lines=True)
@@ -116,7 +116,7 @@ class _JsonFormatter(_ShownFormatter):
             "level": record.levelname,
             "logger": record.name,
             "live_set": str(getattr(record, "live_set", "-")),
-            "message": with_flags(record.getMessage()),
+            "message": with_flags(without_passwords(record.getMessage())),
         }
         body.update(
             {name: value for name in (*_FIELDS, "status") if (value := getattr(record, name, None)) is not None}

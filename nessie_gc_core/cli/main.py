@@ -114,7 +114,9 @@ class Program(click.Group):
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             return error.exit_code
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the one place where errors end
+        except BaseException as error:
+            if isinstance(error, SystemExit) and COMPLETE_VARIABLE in os.environ:  # click's completion has ended
+                raise
             return fail(error, session)
 
 

@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, cast
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.options import OptionValue
+from nessie_gc_core.model.parsing import TooDeepError, parsed_toml
 
 DEFAULT_REPOSITORY = "nessie"
 """The default repository connector."""
@@ -75,8 +75,8 @@ class ConfigFile:
         """
         try:
             found = io.BytesIO(path.read_bytes() if contents is None else contents)
-            data = tomllib.loads(io.TextIOWrapper(found, encoding="utf-8").read())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+            data = parsed_toml(io.TextIOWrapper(found, encoding="utf-8").read())
+        except ValueError as error:
             raise ConfigurationError(f"{path} is not a TOML file: {_where(error)}") from error
         except OSError as error:
             raise ConfigurationError(f"cannot read the configuration file {path}: {error.strerror or error}") from error
@@ -114,10 +114,10 @@ def keys_of(names: Iterable[str]) -> set[str]:
     return {name.replace("_", "-") for name in names if name != "config"}
 
 
-def _where(error: tomllib.TOMLDecodeError | UnicodeDecodeError | RecursionError) -> str:
+def _where(error: ValueError) -> str:
     """Where it went wrong, without the text, which may be a secret."""
-    if isinstance(error, RecursionError):
-        return "its values are nested too deeply"
+    if isinstance(error, TooDeepError):
+        return str(error)
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
     _, found, place = str(error).rpartition("(at ")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeVar, cast
 
 from nessie_gc_core.connectors import Connector, CredentialSource, SupportsCredentialSource
+from nessie_gc_core.model.closing import only_warned
 from nessie_gc_core.model.options import OptionValue
-from nessie_gc_core.model.text import one_line
 
 log = logging.getLogger(__name__)
 
@@ -114,10 +114,8 @@ class KeptConnectors:
         finally:
             self._lock.release()
         for kept in idle:
-            try:
+            with only_warned(f"the connector {kept.connector.name!r} cannot be closed"):  # the others are, as well
                 kept.connector.close()
-            except Exception as error:  # noqa: BLE001 - it is nobody's any more, and the others are closed as well
-                log.warning("the connector %r cannot be closed: %s", kept.connector.name, one_line(error))
 
     def _count_given_back(self) -> None:
         """Counts those that were given back (the lock is held)."""

@@ -7,8 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 import pyarrow as pa
+
+from nessie_gc_core.errors import TableError
+from nessie_gc_core.model.parsing import parsed_json
 
 _UTC = pa.timestamp("us", tz="UTC")
 
@@ -91,6 +95,9 @@ def complete_runs(rows: pa.Table) -> list[AssetRun]:
     """The complete runs of a table (:data:`ASSET_RUNS`), in the order of their numbers.
 
     A run that was added several times, under several numbers, counts once, as the first of them.
+
+    Raises:
+        TableError: a run has settings that nobody can read.
     """
     found = (row for row in rows.to_pylist() if row["status"] == RunStatus.COMPLETE.value)
     runs = (
@@ -101,7 +108,7 @@ def complete_runs(rows: pa.Table) -> list[AssetRun]:
             repository=row["repository"] or "",
             live_set=row["liveSet"] or "",
             engine=row["engine"] or "",
-            settings=json.loads(row["settings"] or "{}"),
+            settings=_settings(row),
             assets=row["assets"] or 0,
             size_bytes=row["sizeBytes"] or 0,
             unknown=row["unknown"] or 0,
@@ -112,3 +119,17 @@ def complete_runs(rows: pa.Table) -> list[AssetRun]:
     for run in sorted(runs, key=lambda run: run.runid):
         first.setdefault(run.run, run)
     return list(first.values())
+
+
+def _settings(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        found = parsed_json(row["settings"] or "{}")
+        if isinstance(found, dict):
+            return found
+        why = "they are not a JSON object"
+    except ValueError as error:
+        why = str(error)
+    raise TableError(
+        f"the settings of run {row['runid']} in the table of runs cannot be read ({why}): somebody changed the row; "
+        "delete the rows of that run, whose sightings then no longer count"
+    )

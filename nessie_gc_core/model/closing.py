@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self, TypeVar
+
+from nessie_gc_core.model.text import one_line
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -25,6 +30,19 @@ class Closing(ABC):
         self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextmanager
+def only_warned(problem: str) -> Iterator[None]:
+    """What the block does ends no run and hides no other error: one of its own is a warning in the log.
+
+    Args:
+        problem: what it means that the block fails; the error follows.
+    """
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - whatever it is, what a run is for is done, or has failed already
+        log.warning("%s: %s", problem, one_line(error))
 
 
 @contextmanager

@@ -6,10 +6,11 @@ location names, so the host is checked before a client is made, and before a Fil
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
+
+from nessie_gc_core.model.parsing import parsed_json
 
 TRUSTED_HOSTS = "nessie-gc.trusted-hosts"
 """The property that names more hosts (``host`` or ``host:port``, with commas between) that locations may name."""
@@ -125,7 +126,7 @@ def _named_hosts(properties: Mapping[str, str]) -> Iterator[str]:
 def _hosts_of_arguments(scheme: str, properties: Mapping[str, str]) -> Iterator[str]:
     """The host that the arguments of fsspec's file system name, for this scheme and for no other."""
     try:
-        arguments = json.loads(properties.get(ARGUMENTS + scheme, "{}"))
+        arguments = parsed_json(properties.get(ARGUMENTS + scheme, "{}"))
     except ValueError:
         return  # whoever opens the file system says so
     if isinstance(arguments, dict) and isinstance(host := arguments.get("host"), str) and host:

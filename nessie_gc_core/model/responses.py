@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 from collections.abc import Iterable
@@ -63,18 +62,6 @@ def joined(parts: Iterable[bytes], what: str, limits: ResponseLimits) -> bytes:
             )
         found.append(part)
     return b"".join(found)
-
-
-def parsed_json(text: bytes | str) -> object:
-    """JSON.
-
-    Raises:
-        ValueError: it is none, or nests too deep; the message is safe to show.
-    """
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it nests too deep") from None
 
 
 class Deadline:

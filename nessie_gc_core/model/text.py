@@ -16,6 +16,7 @@ from typing import overload
 
 from isodate import duration_isoformat
 
+from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.times import in_zone
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -26,6 +27,8 @@ _PASSWORD = re.compile(r"(?<=://)[^/\s:@'\"]*:(?!\d*[/?'\"\s]|\d*$)[^\s'\"]*@")
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _zone: ContextVar[tzinfo | None] = ContextVar("zone", default=None)
 """The zone of whoever reads the times; ``None``: that of the machine."""
+_FAULTS = (LookupError, AttributeError, TypeError, NameError, AssertionError, ArithmeticError, RecursionError)
+"""Errors of Python whose texts say little without their names."""
 _IN_JSON = re.compile(r"[^\x20-\x7e\n]")
 
 
@@ -69,8 +72,11 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """An error as one line, without passwords."""
-    return without_passwords((str(error).strip() or type(error).__name__).splitlines()[0])
+    """An error as one line, without passwords; one that nobody raises on purpose begins with its type."""
+    name, said = type(error).__name__, str(error).strip()
+    if isinstance(error, _FAULTS) and not isinstance(error, NessieGcError):
+        said = f"{name}: {said}" if said else name
+    return without_passwords((said or name).splitlines()[0])
 
 
 def without_passwords(text: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import zlib
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.parsing import TooDeepError, parsed_json
 from nessie_gc_core.model.text import plural
 
 MEBIBYTE = 1024 * 1024
@@ -146,11 +146,9 @@ def read_json(data: bytes, limit: Limit) -> tuple[bytes, object]:
     """
     try:
         text = unpacked_json(data, limit)
-        return text, json.loads(text)
-    except TooMuchError:
+        return text, parsed_json(text)
+    except (TooMuchError, TooDeepError):
         raise
-    except RecursionError as error:
-        raise ValueError("it is not complete JSON, or nested too deeply to be read") from error
     except ValueError as error:
         raise ValueError(f"it is not complete JSON: {error}") from error
 

@@ -32,6 +32,7 @@ from nessie_gc_core.errors import PluginError
 from nessie_gc_core.model.files import FileReference, StoredNames
 from nessie_gc_core.model.next_steps import next_command
 from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.model.text import one_line
 from nessie_gc_core.plugins.checks import check_connector, check_hooks, check_service
 from nessie_gc_core.plugins.known import KNOWN_CONNECTORS, KNOWN_SCHEMES
 from nessie_gc_core.plugins.services import InstalledServices
@@ -305,8 +306,7 @@ class PluginRegistry:
                     raise TypeError(f"it returned a {type(answer).__name__} instead of a mapping of paths to reasons")
                 said = {path: str(reason or f"vetoed by plugin {plugin!r}") for path, reason in answer.items()}
             except Exception as error:  # noqa: BLE001 - a veto that fails keeps the files
-                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-                said = {file.path: f"veto of plugin {plugin!r} failed: {reason}" for file in files}
+                said = {file.path: f"veto of plugin {plugin!r} failed: {one_line(error)}" for file in files}
             vetoed.update(said)
         return vetoed
 

@@ -54,7 +54,7 @@ def work_on_live_set(
     for member in found:
         check_age(member.live_set, now, parameters.max_live_set_age)
     run.engine.check()
-    run.report.begin(map(_named, found), run.engine.name, run.clock())
+    run.report.begin([_named(each) for each in found], run.engine.name, run.clock())
     run.report.dry_run = parameters.mode is DeleteMode.DRY_RUN
     if parameters.known_unknowns is not None:
         run.report.known = KnownUnknowns.read(parameters.known_unknowns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +13,22 @@ from nessie_gc_core.config.flags import as_command, is_complete, with_flags
 from nessie_gc_core.engines.beside import BESIDE
 from nessie_gc_core.errors import LeaseHeldError, NessieGcError
 from nessie_gc_core.model.next_steps import next_call
-from nessie_gc_core.model.text import shown
+from nessie_gc_core.model.text import shown, without_passwords
 from nessie_gc_core.model.verdicts import Outcome
-from nessie_gc_core.services.report import GcReport
+from nessie_gc_core.services.report import GcReport, phase_of
 from nessie_gc_core.services.tally import Tally
 
 INTERRUPTED, TERMINATED = 130, 143
 _TERMINATED = threading.Event()
 """Whether SIGTERM came."""
+_OF_THE_MACHINE: Mapping[int, str] = {
+    errno.ENOSPC: "free some space there, and run it again",
+    errno.EDQUOT: "free some space there, or raise the quota, and run it again",
+    errno.ENOMEM: "give the process more memory, and run it again",
+    errno.EMFILE: "raise the number of files that the process may open (ulimit -n)",
+    errno.ENFILE: "too many files are open on this machine: close some, and run it again",
+}
+"""Numbers of errors that are no fault of the program, and what helps."""
 _SWEEPS = ("gc", "sweep")
 """The commands that a sweep goes on with."""
 _WORDS: Mapping[str, str] = {
@@ -117,8 +126,13 @@ def failure(message: str, exit_code: int, command: Command, *, busy: bool = Fals
     return Failure(message=message, exit_code=exit_code, body=body)
 
 
-def describe(error: BaseException) -> tuple[str, int]:
-    """An error as one line, and its exit code."""
+def describe(error: BaseException, command: Command | None = None) -> tuple[str, int]:
+    """An error as one line, and its exit code; whether it was expected is told by its type, and by nothing else.
+
+    Args:
+        error: the error.
+        command: what it ended; ``None``: nobody knows.
+    """
     if isinstance(error, NessieGcError):
         return in_one_line(str(error) or type(error).__name__), error.exit_code
     if isinstance(error, Terminated) or isinstance(error.__cause__, Terminated):
@@ -127,7 +141,36 @@ def describe(error: BaseException) -> tuple[str, int]:
         if _TERMINATED.is_set():
             return "terminated", TERMINATED
         return "interrupted", INTERRUPTED
-    return f"unexpected error {type(error).__name__}: {in_one_line(str(error))} (run with -vv for the traceback)", 1
+    where, said = _where(error, command), in_one_line(str(error) or "without a text")
+    if (advice := _advice(error)) is not None:
+        return f"{type(error).__name__}{where}: {said}; {advice}", 1
+    return (
+        f"unexpected error {type(error).__name__}{where}: {said}; this is a fault of the program, a plugin or a "
+        "library: run it with -vv (log level DEBUG) for the traceback, and report that",
+        1,
+    )
+
+
+def is_expected(error: BaseException) -> bool:
+    """Whether an error is one that the program raises on purpose, or that a person or the machine causes."""
+    return isinstance(error, (NessieGcError, KeyboardInterrupt)) or _advice(error) is not None
+
+
+def _advice(error: BaseException) -> str | None:
+    """What helps if the machine is short of something; ``None``: that is not why it failed."""
+    if isinstance(error, MemoryError):
+        return "give the process more memory, or let it do less at once (--identify-parallelism, --files-per-step)"
+    return _OF_THE_MACHINE.get(error.errno or 0) if isinstance(error, OSError) else None
+
+
+def _where(error: BaseException, command: Command | None) -> str:
+    """In which phase of which command it was, or after which."""
+    if command is None or not command.name:
+        return ""
+    if (phase := phase_of(error)) is not None:
+        return f" in the phase {phase} of '{command.name}'"
+    done = list(command.report.phases)
+    return f" in '{command.name}', after its phase {done[-1]}" if done else f" at the beginning of '{command.name}'"
 
 
 def terminate(number: int, frame: FrameType | None) -> None:
@@ -151,8 +194,11 @@ def is_busy(error: BaseException) -> bool:
 
 
 def in_one_line(text: str) -> str:
-    """A text that neither controls a terminal nor looks like another line, in the words of the command line."""
-    return shown(with_flags(" ".join(text.split())))
+    """A text that neither controls a terminal nor looks like another line, in the words of the command line.
+
+    Users and passwords in URLs are left out.
+    """
+    return shown(with_flags(without_passwords(" ".join(text.split()))))
 
 
 def how_it_ended(command: Command) -> Ended | None:

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.text import json_time
 from nessie_gc_core.services.output_files import check_output
 
@@ -62,11 +63,11 @@ class KnownUnknowns:
         except (OSError, UnicodeDecodeError) as error:
             raise _broken(file, str(error)) from error
         try:
-            found = json.loads(text)
+            found: Any = parsed_json(text)
             if found["format"] != _FORMAT:
                 raise _broken(file, f"its format is {found['format']!r}")
             things = [Thing(*(each[name] for name in Thing._fields)) for each in found["known"]]
-        except (ValueError, RecursionError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise _broken(file, "it is not one that a run wrote, or was changed") from error
         if not all(isinstance(value, str) for thing in things for value in thing):
             raise _broken(file, "it names something else than texts")

@@ -26,6 +26,7 @@ from nessie_gc_core.algorithms.still_held import (
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.connectors.live_set_store import lease_held
 from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.model.closing import only_warned
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.times import Elapsed, elapsed_seconds, utc_now
 from nessie_gc_core.services.lease_file import LeaseFile
@@ -33,6 +34,7 @@ from nessie_gc_core.services.lease_file import LeaseFile
 log = logging.getLogger(__name__)
 
 _RESUME = "resume the sweep with `resume`"
+_NOT_RELEASED = "the lease on the repository could not be given back, and ends by itself"
 _SKEW = timedelta(seconds=30)
 """How much the clocks of a driver and its executors may differ; of a short lease a quarter of it at most."""
 
@@ -286,7 +288,8 @@ def hold_lease(
         renew()
         record.begin()
     except BaseException:
-        record.release()  # those that were free
+        with only_warned(_NOT_RELEASED):
+            record.release()  # those that were free
         raise
     thread = threading.Thread(target=beat, name="lease", daemon=True)
     thread.start()
@@ -296,4 +299,5 @@ def hold_lease(
         done.set()
         thread.join()
         lease.close()
-        record.release()
+        with only_warned(_NOT_RELEASED):
+            record.release()

@@ -14,6 +14,7 @@ from nessie_gc_core.algorithms.storable import failure_text
 from nessie_gc_core.algorithms.suspicion import checked_references
 from nessie_gc_core.connectors import RepositoryConnector, Service, VisitedDeduplicator
 from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.model.closing import only_warned
 from nessie_gc_core.model.live_sets import marked_with
 from nessie_gc_core.model.options import ConnectorOptions
 from nessie_gc_core.model.policies import SWEPT_ONLY_BY, ReferencePolicies
@@ -153,7 +154,8 @@ class _Marking:
             with run.report.phase("mark"):
                 self._walk(id_, repository, listed)
         except BaseException as error:
-            store.finish_identify(id_, at=run.clock(), failure=failure_text(error))
+            with only_warned(f"the store does not know that the mark of live set {id_} failed"):
+                store.finish_identify(id_, at=run.clock(), failure=failure_text(error))
             raise
 
     def _walk(self, id_: uuid.UUID, repository: RepositoryConnector, listed: datetime) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 import pyarrow as pa
 
 from nessie_gc_core.algorithms.planned import PLANNED_FILES, PLANNED_KEYS, NameOutcome
 from nessie_gc_core.dataset import Dataset, Engine
+from nessie_gc_core.errors import NessieGcError
 from nessie_gc_core.model.batches import Row, to_batches, to_micros
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.times import Clock
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.services.outcome_formats import (
@@ -135,15 +138,34 @@ class OutcomeFile:
         return self._path.with_name(f"{self._path.name}.{self._live_set_id}.plan")
 
     def _read_plan(self) -> tuple[int, str, Iterator[pa.RecordBatch]]:
-        with self._plan_path.open("rb") as file:
-            said = json.loads(file.readline())
-        since, outcome = int(said["since"]), str(said.get("outcome", Outcome.DELETED.value))
+        with self._plan_path.open("rb") as file, self._understood():
+            said: Any = parsed_json(file.readline())
+            since, outcome = int(said["since"]), str(said.get("outcome", Outcome.DELETED.value))
         return since, outcome, to_batches(self._planned_rows(), PLANNED_FILES)
 
     def _planned_rows(self) -> Iterator[Row]:
         with self._plan_path.open("rb") as file:
             file.readline()
-            yield from (tuple(json.loads(line)) for line in file)
+            for line in file:
+                with self._understood():
+                    row: Any = parsed_json(line)
+                    planned = tuple(row)
+                yield planned
+
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """Says which file it is that is not as it was written.
+
+        Raises:
+            NessieGcError: it is this plan.
+        """
+        try:
+            yield
+        except (ValueError, KeyError, TypeError) as error:
+            raise NessieGcError(
+                f"{self._plan_path}, the list of what an earlier run was about to delete, is damaged or was changed: "
+                "remove it to go on; files that this run finds gone are then not named as deleted by the earlier one"
+            ) from error
 
     def _recorded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         ids = pa.array([self._live_set_id] * batch.num_rows, pa.string())

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.batches import Row, from_micros, to_batches
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.relations import OUTCOMES
 from nessie_gc_core.model.report_format import FILE_KEY, FORMAT
 from nessie_gc_core.model.text import json_time, one_line
@@ -117,7 +118,7 @@ class JsonLines(OutcomeFormat):
             lines.seek(position)
             for line in lines:
                 try:
-                    row = json.loads(line)
+                    row: Any = parsed_json(line)
                     yield tuple(str(row[name]) for name in names)
                 except (ValueError, KeyError, TypeError):
                     continue
@@ -236,7 +237,7 @@ def _mend(path: Path, file: BinaryIO, *, alone: bool) -> None:
     if not fragment:
         return
     try:
-        json.loads(fragment)
+        parsed_json(fragment)
     except ValueError:
         if alone and (fragment.startswith(_BEGINNING) or _BEGINNING.startswith(fragment)):
             file.truncate(end - len(fragment))

@@ -23,8 +23,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COUNTED = ("unknown", "unreadable", "unread", "refused", "left_out", "dropped", "set_aside")
+_NOTE = "Nessie GC: in the phase "
 MAX_NAMES = 100
 """Names in one list of a report; the outcome file has them all."""
+
+
+def phase_of(error: BaseException) -> str | None:
+    """The phase that an error ended, or an error that led to it; ``None``: none, or nobody knows."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        for note in getattr(found, "__notes__", ()):
+            if str(note).startswith(_NOTE):
+                return str(note).removeprefix(_NOTE)
+        found = found.__cause__ or found.__context__
+    return None
 
 
 @dataclass(slots=True)
@@ -199,10 +213,14 @@ class GcReport:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Adds the time that the block takes to a phase."""
+        """Adds the time that the block takes to a phase; an error that ends it says so in a note."""
         begin = time.perf_counter()
         try:
             yield
+        except BaseException as error:
+            if phase_of(error) is None:
+                error.add_note(f"{_NOTE}{name}")
+            raise
         finally:
             self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - begin
 

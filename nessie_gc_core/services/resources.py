@@ -12,7 +12,7 @@ from nessie_gc_core.config.kept_connectors import KEPT
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import ConfigurationError
-from nessie_gc_core.model.closing import Closing
+from nessie_gc_core.model.closing import Closing, only_warned
 from nessie_gc_core.tables import Tables
 
 T = TypeVar("T")
@@ -143,19 +143,28 @@ class Resources(Closing):
     @property
     def repositories(self) -> tuple[RepositoryConnector, ...]:
         """All repositories; where one is chosen, it comes first."""
-        return tuple(map(self._repository, range(len(self._open_repositories))))
+        # map() would end early, and leave some out, where opening one raises StopIteration
+        return tuple([self._repository(number) for number in range(len(self._open_repositories))])
 
     def _repository(self, number: int) -> RepositoryConnector:
         if number not in self._repositories:
-            self._repositories[number] = self._stack.enter_context(self._open_repositories[number]())
+            self._repositories[number] = self._entered(self._open_repositories[number](), "a repository")
         return self._repositories[number]
 
     @property
     def store(self) -> LiveSetStore:
         """The live-set store."""
         if self._store is None:
-            self._store = self._stack.enter_context(self._open_store())
+            self._store = self._entered(self._open_store(), "the live-set store")
         return self._store
+
+    def _entered(self, opened: AbstractContextManager[T], what: str) -> T:
+        """Opens something; that it cannot be closed hides no outcome of a run, and no error of it."""
+        with ExitStack() as stack:
+            found = stack.enter_context(opened)
+            self._stack.enter_context(only_warned(f"{what} cannot be closed"))
+            self._stack.enter_context(stack.pop_all())
+        return found
 
     @property
     def engine(self) -> Engine:

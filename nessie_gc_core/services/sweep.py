@@ -21,6 +21,7 @@ from nessie_gc_core.connectors import Service
 from nessie_gc_core.dataset import Beside, Dataset
 from nessie_gc_core.errors import LiveSetStateError
 from nessie_gc_core.model.batches import to_batches
+from nessie_gc_core.model.closing import only_warned
 from nessie_gc_core.model.live_sets import DroppedSweep, LiveSet, LiveSetStatus
 from nessie_gc_core.model.locations import LocationRules, with_slash
 from nessie_gc_core.model.options import ConnectorOptions
@@ -166,7 +167,8 @@ class SweepService(Service[Run]):
             run.lease.check()
         except BaseException as error:
             if run.lease.is_held:  # else the live sets may be somebody else's by now
-                _finish(run, ids, failure_text(error))
+                with only_warned("the store does not know that the sweep failed, which can be resumed"):
+                    _finish(run, ids, failure_text(error))
             raise
         rule, dropped = self.parameters.dropped, None
         if rule is not None:

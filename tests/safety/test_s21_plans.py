@@ -191,6 +191,16 @@ def _no_time_zone(path: Path) -> None:
     path.write_text(path.read_text().replace('Z", "engine"', '", "engine"'))
 
 
+def _too_deep(path: Path) -> None:
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], "[" * 100_000 + "\n", *lines[2:]]))
+
+
+def _too_deep_header(path: Path) -> None:
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(['{"nessie_gc_plan":' + "[" * 100_000 + "\n", *lines[1:]]))
+
+
 def _no_plan(path: Path) -> None:
     path.write_text('{"a": 1}\n')
 
@@ -203,6 +213,8 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "of a later version": (_later_format, "has format 2, this version reads 1"),
     "something else": (_no_plan, "is not a plan"),
     "with another header": (_header_is_text, "is not a plan"),
+    "with a line that is nested too deeply": (_too_deep, "was changed or damaged after it was written|not a plan"),
+    "with a header that is nested too deeply": (_too_deep_header, "is not a plan"),
     "with a number as id": (_number_as_id, "is not a plan"),
     "without a time zone": (_no_time_zone, "is not a plan"),
     "not there": (Path.unlink, "does not exist"),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, Protocol, Self
+from typing import Any, BinaryIO, NoReturn, Protocol, Self, cast
 from uuid import uuid4
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pyarrow import parquet
 
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.batches import BATCH_ROWS, from_micros, in_schema, to_batches, to_micros
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.services.outcome_formats import sync_folder
 from nessie_gc_core.services.output_files import check_output
@@ -33,7 +34,7 @@ _MAGIC = "nessie_gc_plan"
 _END = "nessie_gc_plan_end"
 _TIME = pa.timestamp("us", tz="UTC")
 _IN_PARQUET = PLAN_ROWS.set(PLAN_ROWS.get_field_index("modified"), PLAN_ROWS.field("modified").with_type(_TIME))
-_ERRORS = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, OverflowError, RecursionError)
+_ERRORS = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, OverflowError)
 _MAKE_ANEW = "make a new plan"
 
 
@@ -278,11 +279,12 @@ def _header_of(said: dict[str, Any]) -> PlanHeader:
 
 def _line_ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     with path.open("rb") as file:
-        header = json.loads(file.readline())[_MAGIC]
+        said: Any = parsed_json(file.readline())
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - 4096, 0))
         last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
-    return header, json.loads(last)[_END]
+    end: Any = parsed_json(last)
+    return said[_MAGIC], end[_END]
 
 
 def _line_rows(path: Path) -> Iterator[pa.RecordBatch]:
@@ -290,7 +292,7 @@ def _line_rows(path: Path) -> Iterator[pa.RecordBatch]:
         with path.open("rb") as file:
             file.readline()
             for line in file:
-                row = json.loads(line)
+                row: Any = parsed_json(line)
                 if _END in row:
                     return
                 row["modified"] = to_micros(datetime.fromisoformat(row["modified"]))
@@ -303,7 +305,8 @@ def _line_rows(path: Path) -> Iterator[pa.RecordBatch]:
 
 def _parquet_ends(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     metadata = parquet.read_metadata(path).metadata or {}
-    return json.loads(metadata[_MAGIC.encode()]), json.loads(metadata[_END.encode()])
+    header, end = (parsed_json(metadata[key.encode()]) for key in (_MAGIC, _END))
+    return cast("dict[str, Any]", header), cast("dict[str, Any]", end)
 
 
 def _parquet_rows(path: Path) -> Iterator[pa.RecordBatch]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +12,7 @@ from nessie_gc_core.model.closing import first_of
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
 from nessie_gc_core.model.text import json_time
 from nessie_gc_core.model.times import Clock
+from nessie_gc_core.services.schedule.outcome import body_of
 from nessie_gc_core.services.schedule.timing import WRONG_CLOCK
 
 
@@ -95,7 +95,7 @@ def plain_run(run: JobRun) -> dict[str, Any]:
         "host": run.host,
         "process": run.process,
     }
-    return plain if run.report is None else {**plain, "report": json.loads(run.report)}
+    return plain if run.report is None else {**plain, "report": dict(body_of(run.report))}
 
 
 def _plain_occasion(occasion: Occasion) -> dict[str, Any]:

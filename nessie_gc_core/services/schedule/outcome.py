@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.report_format import KEY, with_format
 from nessie_gc_core.model.schedule import JobRun, RunStatus
 from nessie_gc_core.model.text import json_text, shown
@@ -98,7 +98,7 @@ def _count(value: object) -> int:
 def body_of(report: str | None) -> Mapping[str, Any]:
     """A report as an object; empty if there is none."""
     try:
-        found = json.loads(report or "{}")
+        found = parsed_json(report or "{}")
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -141,9 +141,9 @@ def test_s34_pages_whose_tokens_come_again_are_an_error(tokens: str) -> None:
         assert "goes in circles" in str(error_of(uri))
 
 
-def test_s33_an_answer_that_nests_too_deep_is_an_error() -> None:
+def test_s33_an_answer_that_is_nested_too_deeply_is_an_error() -> None:
     with serving(lambda path, handler: gzip.compress(b"[" * 100_000)) as uri:
-        assert "it nests too deep" in str(error_of(uri))
+        assert "its values are nested too deeply" in str(error_of(uri))
 
 
 @pytest.mark.parametrize("name", ["max_response_bytes", "response_timeout_seconds", "max_pages", "max_empty_pages"])

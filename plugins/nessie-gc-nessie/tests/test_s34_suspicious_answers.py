@@ -164,8 +164,9 @@ def test_s34_a_last_page_with_a_token_for_the_next_one_is_an_error() -> None:
     assert "has no more pages, and yet a way to get the next one" in error_of(lambda asked: answer)
 
 
-def test_s34_answers_that_nest_too_deep_are_an_error() -> None:
-    with connected(lambda asked: Reply(body=b"[" * 100_000)) as connector, pytest.raises(NessieGcError) as caught:
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"[" * 300 + b"]" * 300, b'{"a":' * 100_000])
+def test_s34_answers_that_are_nested_too_deeply_are_an_error(body: bytes) -> None:
+    with connected(lambda asked: Reply(body=body)) as connector, pytest.raises(NessieGcError) as caught:
         list(connector.references())
 
-    assert "other than a JSON object" in str(caught.value)
+    assert "JSON that cannot be read: its values are nested too deeply" in str(caught.value)

@@ -107,3 +107,8 @@ def test_s27_what_is_not_understood_is_refused(said: dict[str, Any], changed: di
 def test_s27_what_is_no_manifest_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match=r"manifest|JSON|decode|Expecting"):
         parse_manifest(text)
+
+
+def test_a_manifest_that_is_nested_too_deeply_is_not_understood() -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        parse_manifest(b"[" * 100_000)

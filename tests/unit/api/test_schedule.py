@@ -336,7 +336,7 @@ def test_s28_the_traceback_of_an_unexpected_error_is_for_debugging_and_is_escape
     mine = [record for record in caplog.records if record.name == "nessie_gc_core.api.in_process"]
     assert [(logging.ERROR, None), (logging.DEBUG, None)] == [(record.levelno, record.exc_info) for record in mine]
     error, debug = (record.getMessage() for record in mine)
-    assert error.startswith("collect: unexpected error RuntimeError: odd\\x1b[2Jdata")
+    assert error.startswith("collect: unexpected error RuntimeError at the beginning of 'gc': odd\\x1b[2Jdata")
     assert "Traceback (most recent call last)" in debug
     assert "\x1b" not in debug
 

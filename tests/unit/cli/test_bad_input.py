@@ -97,7 +97,8 @@ def test_an_unexpected_error_is_one_line_and_says_how_to_see_more(
     lake.faults.references = ZeroDivisionError("oops")  # a bug in a connector
     result = run(*GC)
     assert 1 == result.exit_code
-    assert one_line(result) == "unexpected error ZeroDivisionError: oops (run with -vv for the traceback)"
+    assert one_line(result).startswith("unexpected error ZeroDivisionError at the beginning of 'gc': oops; this is")
+    assert "run it with -vv (log level DEBUG) for the traceback, and report that" in one_line(result)
     assert "Traceback" in run(*GC, "-vv").stderr
 
 
@@ -107,9 +108,21 @@ def test_an_interrupt_is_exit_code_130(run: Run, lake: MemoryLake) -> None:
 
 
 def test_values_of_a_file_that_are_nested_too_deeply_are_one_line(run: Run, home: Path) -> None:
-    (home / "deep.toml").write_text("allow = " + "[" * 5_000 + "]" * 5_000, encoding="utf-8")
-    result = run("gc", "--config", str(home / "deep.toml"))
-    assert (2, f"{home / 'deep.toml'} is not a TOML file: its values are nested too deeply") == (
+    said = f"{home / 'deep.toml'} is not a TOML file: its values are nested too deeply (more than 250 levels)"
+    for text in (
+        "allow = " + "[" * 5_000 + "]" * 5_000,
+        "x" + ".x" * 5_000 + " = 1",
+        "x = " + "{x = " * 300 + "1" + "}" * 300,
+    ):
+        (home / "deep.toml").write_text(text, encoding="utf-8")
+        result = run("gc", "--config", str(home / "deep.toml"))
+        assert (2, said) == (result.exit_code, one_line(result))
+
+
+def test_a_number_of_a_file_that_no_program_reads_is_one_line(run: Run, home: Path) -> None:
+    (home / "long.toml").write_text("parallelism = " + "1" * 10_000, encoding="utf-8")
+    result = run("gc", "--config", str(home / "long.toml"))
+    assert (2, f"{home / 'long.toml'} is not a TOML file: it cannot be understood") == (
         result.exit_code,
         one_line(result),
     )

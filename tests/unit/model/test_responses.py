@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from nessie_gc_core.errors import LimitExceededError, RepositoryError
-from nessie_gc_core.model.responses import Deadline, PageCount, ResponseLimits, joined, parsed_json, watch
+from nessie_gc_core.model.responses import Deadline, PageCount, ResponseLimits, joined, watch
 
 LIMITS = ResponseLimits(max_response_bytes=10, response_timeout_seconds=0.1, max_pages=4, max_empty_pages=2)
 
@@ -18,12 +18,6 @@ def test_parts_are_joined_up_to_the_limit_and_no_more_are_read() -> None:
     with pytest.raises(LimitExceededError, match="it has more than 10 bytes"):
         joined(parts, "it", LIMITS)
     assert b"2" == next(parts)
-
-
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
-def test_what_nests_too_deep_is_no_json(text: str) -> None:
-    with pytest.raises(ValueError, match="it nests too deep"):
-        parsed_json(text)
 
 
 def test_a_deadline_ends_the_connection_that_is_waited_for() -> None:

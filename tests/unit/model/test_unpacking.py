@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.parsing import TooDeepError
 from nessie_gc_core.model.unpacking import ALWAYS_ALLOWED, Limit, TooMuchError, read_json, unpacked
 
 LIMIT = Limit(option="max_metadata_bytes", most=1000, ratio=10)
@@ -65,9 +66,15 @@ def test_many_small_values_are_too_much_as_well() -> None:
     assert [1] * 50 == read_json(json.dumps([1] * 50).encode(), LIMIT)[1]
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[" * 100_000, b"\xff"])
+@pytest.mark.parametrize("text", [b"", b"{", b"\xff"])
 def test_what_is_no_complete_json_is_said_to_be_none(text: bytes) -> None:
     with pytest.raises(ValueError, match="not complete JSON"):
+        read_json(text, Limit(option="x", most=100_000_000))
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b"[" * 300 + b"]" * 300])
+def test_what_is_nested_too_deeply_is_said_to_be_so(text: bytes) -> None:
+    with pytest.raises(TooDeepError, match="nested too deeply"):
         read_json(text, Limit(option="x", most=100_000_000))
 
 

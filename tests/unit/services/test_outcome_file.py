@@ -119,6 +119,23 @@ def test_a_run_without_rows_leaves_an_empty_file_where_there_is_none(tmp_path: P
     assert 1 == len(list(tmp_path.iterdir()))
 
 
+@pytest.mark.parametrize("line", [0, 1])
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "7", '{"since": "x"}'], ids=len)
+def test_a_plan_that_is_left_and_cannot_be_read_is_named(
+    engine: Engine, open_and_kill: Callable[[Path], OutcomeFile], tmp_path: Path, line: int, text: str
+) -> None:
+    path = tmp_path / "outcomes.jsonl"
+    open_and_kill(path).plan(planned(engine, "a"))
+    (plan,) = tmp_path.glob("*.plan")
+    lines = plan.read_text().splitlines()
+    lines[line] = text if line == 0 or text != '{"since": "x"}' else "null"
+    plan.write_text("\n".join(lines) + "\n")
+    with open_file(path) as resumed, pytest.raises(NessieGcError, match="remove it to go on") as caught:
+        resumed.name_earlier(planned(engine), ["s3a://b/t/"], engine)
+    assert (True, 1) == (str(plan) in str(caught.value), len(str(caught.value).splitlines()))
+    assert plan.exists()
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 @pytest.mark.parametrize("written", [(), ("a",), ("a", "b")])
 def test_s15_a_plan_that_is_left_names_what_is_gone_and_has_no_line(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.urls import split_credentials
 from nessie_gc_core.services.schedule.report_parts import inside, listed, number, text
 
@@ -88,7 +89,7 @@ class Changes:
     @classmethod
     def read(cls, text: str | None) -> Changes:
         """Reads such a text."""
-        plain = json.loads(text or "{}")
+        plain: Any = parsed_json(text or "{}")
         tables = (ChangedTable(**{**each, "tables": tuple(each["tables"])}) for each in plain.pop("tables", ()))
         return cls(**plain, tables=tuple(tables))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchIcebergTableError, NoSuchTableError, NoSuchViewError
@@ -23,6 +22,7 @@ from nessie_gc_core.errors import (
     UnreadableFileError,
 )
 from nessie_gc_core.model import ICEBERG_VIEW, UNKNOWN_CONTENT
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.unpacking import Limit, metadata_limit, unpacked_json
 from nessie_gc_iceberg_catalog.content_types import OTHER_TABLE, UNREADABLE_TABLE, WHOLE_VIEW
@@ -172,7 +172,7 @@ class Loader:
         io = table.io
         if isinstance(io, GuardedFileIO):
             io = io.without(table.metadata.properties, table.config)
-        metadata = json.loads(metadata_text(table))
+        metadata = cast("Mapping[str, Any]", parsed_json(metadata_text(table)))
         where = table.metadata_location or None
         return LoadedContent(metadata_location=where, metadata=metadata, config=table.config), io
 
@@ -219,7 +219,8 @@ class Loader:
             return view_states(name, metadata_location)
         homes = [_table_location(metadata_location)]
         try:
-            homes.append(str(json.loads(self._read(name, metadata_location))["location"]))
+            view: Any = parsed_json(self._read(name, metadata_location))
+            homes.append(str(view["location"]))
         except Exception as error:  # noqa: BLE001 - its reader says why: a view that cannot be read is unknown
             log.warning("view %s cannot be read (%s)", name, type(error).__name__)
         return view_states(name, metadata_location, left_out=list(dict.fromkeys(homes)))

@@ -35,7 +35,8 @@ from pyiceberg.typedef import Identifier
 from requests import HTTPError, Session
 
 from nessie_gc_core.errors import RepositoryError
-from nessie_gc_core.model.responses import PageCount, ResponseLimits, parsed_json
+from nessie_gc_core.model.parsing import parsed_json
+from nessie_gc_core.model.responses import PageCount, ResponseLimits
 from nessie_gc_iceberg_catalog.limited import limit
 
 

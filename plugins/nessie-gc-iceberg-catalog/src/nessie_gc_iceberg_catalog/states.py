@@ -20,7 +20,7 @@ from nessie_gc_core.model import (
     Reference,
     TableMetadata,
 )
-from nessie_gc_core.model.responses import parsed_json
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.table_properties import WRITE_PATHS
 from nessie_gc_core.model.times import from_millis
 from nessie_gc_iceberg_catalog.content_types import (
@@ -195,7 +195,7 @@ def table_metadata(
     """
     try:
         fields = metadata if isinstance(metadata, Mapping) else parsed_json(metadata)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UnreadableFileError(metadata_location, f"it is not JSON: {error}") from error
     if not isinstance(fields, Mapping):
         raise UnreadableFileError(metadata_location, "it is not the metadata of a table")
@@ -214,7 +214,7 @@ def is_view(text: bytes | str) -> bool:
     """Whether a metadata file is that of a view, which is told by its own fields."""
     try:
         fields = parsed_json(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
     return isinstance(fields, dict) and "view-uuid" in fields and "table-uuid" not in fields
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nessie_gc_core.model import Removal
+from nessie_gc_core.model.parsing import parsed_json
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -65,7 +65,7 @@ def _written_with(path: str, io: FileIO) -> tuple[int | None, int | None]:
 
     with AvroFile[Any](io.new_input(path)) as file:
         said = file.header.meta
-    schema = json.loads(said[_SCHEMA]).get("schema-id") if _SCHEMA in said else None
+    schema = cast("dict[str, Any]", parsed_json(said[_SCHEMA])).get("schema-id") if _SCHEMA in said else None
     return _number(schema), _number(said.get(_SPEC))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -12,6 +11,7 @@ from typing import cast
 import fastavro
 
 from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.text import plural
 from nessie_gc_core.model.unpacking import MEBIBYTE, Limit, Room
 from nessie_gc_iceberg_files.avro_schemas import refuse_endless
@@ -129,7 +129,7 @@ def checked_schema(schema: bytes) -> Schema:
     """
     if len(schema) > _MOST_SCHEMA_BYTES:
         raise ValueError(f"its schema has more than {plural(_MOST_SCHEMA_BYTES, 'byte')}")
-    found = json.loads(schema)
+    found = parsed_json(schema)
     if not isinstance(found, dict) or found.get("type") != "record":
         raise ValueError("its schema is not a record")
     refuse_endless(found)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 import fastavro
 
 from nessie_gc_core.errors import UnreadableFileError
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.unpacking import Limit
 from nessie_gc_iceberg_files.avro import (
     Record,
@@ -60,7 +60,7 @@ def decimal_fields(data: bytes, record: str) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def _decimals(schema: bytes, record: str) -> frozenset[str]:
-    whole: object = json.loads(schema)
+    whole = parsed_json(schema)
     named, found = frozenset(_named_decimals(whole)), whole
     for name in record.split("."):
         found = next((each["type"] for each in _fields(found) if each.get("name") == name), None)

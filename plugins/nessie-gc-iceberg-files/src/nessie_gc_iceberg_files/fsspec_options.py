@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.hosts import ARGUMENTS
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES
 
 SERVER_SCHEMES = frozenset({"sftp", "ssh", "hdfs", "arrow_hdfs", "webhdfs"})
@@ -79,7 +79,7 @@ def arguments(scheme: str, properties: Mapping[str, str]) -> dict[str, Any]:
         made: dict[str, Any] = {word: properties[said] for said, word in of_hdfs.items() if properties.get(said)}
         return made | ({"port": int(made["port"])} if str(made.get("port", "")).isdecimal() else {})
     try:
-        found = json.loads(properties[name])
+        found = parsed_json(properties[name])
     except ValueError:
         found = None  # the error would show them
     if not isinstance(found, dict):

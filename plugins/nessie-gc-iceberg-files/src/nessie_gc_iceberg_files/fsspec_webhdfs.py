@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 
 import requests
 
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_iceberg_files.fsspec_moves import RenamingStore
 
 _TIMEOUTS_SECONDS = (10, 120)
@@ -76,7 +77,7 @@ class WebHdfsStore(RenamingStore):
     def _rename(self, old: str, new: str) -> None:
         """In the way of Hadoop that fails where there is something; gateways know the other one only, which says so."""
         said = self._fs._call("RENAME", method="put", path=old, destination=new, renameoptions="NONE")
-        if said.content and said.json().get("boolean") is False:
+        if said.content and _answer(said).get("boolean") is False:
             raise OSError("the server did not rename it")
 
     def _ask_data_node(self, method: str, said: requests.Response, data: bytes | None = None) -> requests.Response:
@@ -140,9 +141,21 @@ def exception_of(answer: requests.Response) -> str | None:
     if answer.ok:
         return None
     try:
-        return str(answer.json()["RemoteException"]["exception"])
+        return str(_answer(answer)["RemoteException"]["exception"])
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _answer(response: requests.Response) -> dict[str, Any]:
+    """The JSON object of an answer.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = parsed_json(response.content)
+    if not isinstance(found, dict):
+        raise ValueError("the answer is not a JSON object")  # noqa: TRY004 - as for any other text
+    return found
 
 
 def _check_composed(path: str) -> None:

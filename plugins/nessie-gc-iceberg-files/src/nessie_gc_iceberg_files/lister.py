@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from nessie_gc_core.connectors import CredentialSource, FileLister, ListingPart
 from nessie_gc_core.errors import ListingError, NessieGcError
 from nessie_gc_core.model.batches import file_references
 from nessie_gc_core.model.files import FileReference
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.relations import LISTED_FILES
 from nessie_gc_core.model.work import Traffic
 from nessie_gc_iceberg_files.fsspec_options import FALLBACK_SCHEMES
@@ -70,7 +71,7 @@ class IcebergFileLister(FileLister):
         return _references(location, prefix, self._part(store, prefix, part))
 
     def _part(self, store: Store, prefix: str, part: str) -> Iterator[StoredFile]:
-        found = cast("Parts", json.loads(part))
+        found = cast("Parts", parsed_json(part))
         for relative in found["whole"]:
             yield from store.files(prefix + relative)
         for relative in found["level"]:
@@ -160,7 +161,7 @@ def _range(part: str | None, prefix: str) -> KeyRange | None:
     """The range of keys that a part is; ``None`` if it is none."""
     if part is None:
         return KeyRange(prefix)
-    found = json.loads(part)
+    found = cast("dict[str, Any]", parsed_json(part))
     if "range" in found:
         return KeyRange(*found["range"])
     whole: list[str] = found["whole"]

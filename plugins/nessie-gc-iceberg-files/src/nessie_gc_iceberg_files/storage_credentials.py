@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, Place, place_of
 
 STORAGE_CREDENTIALS = "nessie-gc.storage-credentials"
@@ -89,7 +89,7 @@ def _is_credential(family: str, name: str) -> bool:
 
 def _read(text: str) -> Iterator[_Entry]:
     try:
-        given = json.loads(text)
+        given = parsed_json(text)
     except ValueError as error:
         raise _wrong("it is not valid JSON") from error
     if not isinstance(given, list):

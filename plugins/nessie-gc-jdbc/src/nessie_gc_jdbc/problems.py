@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sqlalchemy import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from nessie_gc_core.errors import StoreError
+from nessie_gc_core.model.text import one_line
 from nessie_gc_jdbc.urls import redacted, shown
 
 _HINTS = (
@@ -60,6 +64,8 @@ _AWAY = (
 )
 """What drivers and servers say while a server is stopped, or is not ready yet."""
 
+UNREADABLE = (ValueError, TypeError, OverflowError)
+"""What reading a row raises that makes no sense."""
 _DENIED = ("permission denied", "command denied", "' to database '", "must be owner", "readonly database", "read-only")
 """What databases say to a user who may not do this."""
 
@@ -91,6 +97,27 @@ def store_error(error: BaseException, url: URL) -> StoreError:
     lowered = " ".join(lines).lower()
     hint = next((hint for words, hint in _HINTS if any(word in lowered for word in words)), None)
     return StoreError(f"the live-set store {shown_url} failed: {reason}" + (f"; {hint}" if hint else ""))
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Says of what a row is that makes no sense.
+
+    Raises:
+        StoreError: what the block reads from a row is not what this version writes.
+    """
+    try:
+        yield
+    except UNREADABLE as error:
+        raise not_understood(what, error) from error
+
+
+def not_understood(what: str, error: Exception) -> StoreError:
+    """What is said of such a row."""
+    return StoreError(
+        f"the row of {what} in the database cannot be understood ({one_line(error)}): a later version may have "
+        "written it, or somebody changed it; use that version, or restore the database from a backup"
+    )
 
 
 def _text(cause: BaseException) -> str:

@@ -12,6 +12,7 @@ from sqlalchemy import Label, Row, delete, func, select
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.model.quarantine import HeldFile, HeldState, Quarantine
 from nessie_gc_jdbc.database import Database
+from nessie_gc_jdbc.problems import readable
 from nessie_gc_jdbc.rows import batches
 from nessie_gc_jdbc.tables import (
     digest,
@@ -44,7 +45,9 @@ class QuarantineVerbs(LiveSetStore):
         self, live_set_id: UUID | None = None, states: Collection[HeldState] = tuple(HeldState)
     ) -> Iterator[HeldFile]:
         """The records in pages."""
-        query = select(held_files).where(held_files.c.state.in_(sorted(states)))
+        query = select(held_files)
+        if set(states) != set(HeldState):  # else one of a later version, with a state of its own, would be left out
+            query = query.where(held_files.c.state.in_(sorted(states)))
         prefixes = None if live_set_id is None else [key_of(str(live_set_id))]
         yield from map(_held_file, self.database.pages_below(query, held_files.c.held_key, prefixes))
 
@@ -114,15 +117,16 @@ def _sums() -> tuple[Label[int], Label[int]]:
 
 
 def _quarantine(row: Row[Any], sums: Row[Any]) -> Quarantine:
-    return Quarantine(
-        repository=row.repository,
-        live_set_id=UUID(row.live_set_id),
-        place=row.place,
-        until=from_micros(row.ends),
-        state=HeldState(row.state),
-        files=int(sums.files),
-        bytes=int(sums.bytes),
-    )
+    with readable(f"the quarantine in {row.place}"):
+        return Quarantine(
+            repository=row.repository,
+            live_set_id=UUID(row.live_set_id),
+            place=row.place,
+            until=from_micros(row.ends),
+            state=HeldState(row.state),
+            files=int(sums.files),
+            bytes=int(sums.bytes),
+        )
 
 
 def _row(file: HeldFile) -> dict[str, Any]:
@@ -146,18 +150,19 @@ def _row(file: HeldFile) -> dict[str, Any]:
 
 
 def _held_file(row: Row[Any]) -> HeldFile:
-    return HeldFile(
-        repository=row.repository,
-        live_set_id=UUID(row.live_set_id),
-        place=row.place,
-        held_path=row.held_path,
-        location=row.location,
-        path=row.path,
-        size=row.size,
-        modified=optional_time(row.modified),
-        table=row.tables,
-        sidecar=bool(row.sidecar),
-        held=from_micros(row.held),
-        until=from_micros(row.ends),
-        state=HeldState(row.state),
-    )
+    with readable(f"{row.held_path} in quarantine"):
+        return HeldFile(
+            repository=row.repository,
+            live_set_id=UUID(row.live_set_id),
+            place=row.place,
+            held_path=row.held_path,
+            location=row.location,
+            path=row.path,
+            size=row.size,
+            modified=optional_time(row.modified),
+            table=row.tables,
+            sidecar=bool(row.sidecar),
+            held=from_micros(row.held),
+            until=from_micros(row.ends),
+            state=HeldState(row.state),
+        )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from sqlalchemy import Connection, Row, delete, or_, select, union, update
@@ -14,10 +14,12 @@ from sqlalchemy import Connection, Row, delete, or_, select, union, update
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.connectors.live_set_store import lease_held
 from nessie_gc_core.model.live_sets import LeaseHolder, ReachedPlace, RepositoryRecords, SeenContent
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.tags import TagRecord
 from nessie_gc_jdbc.bulk import insert_new_rows
 from nessie_gc_jdbc.database import Database
 from nessie_gc_jdbc.moving import count_records, move_records
+from nessie_gc_jdbc.problems import readable
 from nessie_gc_jdbc.rows import batches
 from nessie_gc_jdbc.tables import (
     from_micros,
@@ -88,13 +90,15 @@ class RegisterVerbs(LiveSetStore):
         if content_ids is not None:
             prefixes = [key_of(repository, content_id) for content_id in content_ids]
         for row in self.database.pages_below(select(seen_contents), seen_contents.c.seen_key, prefixes):
-            yield SeenContent(
-                content_id=row.content_id,
-                content_type=row.content_type,
-                location=row.location,
-                first_seen=from_micros(row.first_seen),
-                last_seen=from_micros(row.last_seen),
-            )
+            with readable(f"content {row.content_id}"):
+                seen = SeenContent(
+                    content_id=row.content_id,
+                    content_type=row.content_type,
+                    location=row.location,
+                    first_seen=from_micros(row.first_seen),
+                    last_seen=from_micros(row.last_seen),
+                )
+            yield seen
 
     def register_reached(self, repository: str, reached: Iterable[ReachedPlace]) -> None:
         """Adds rows."""
@@ -127,17 +131,19 @@ class RegisterVerbs(LiveSetStore):
     def tags(self, repository: str) -> Iterator[TagRecord]:
         """The records in pages."""
         for row in self.database.pages_below(select(tags), tags.c.tag_key, [key_of(repository)]):
-            yield TagRecord(
-                holder=row.holder,
-                name=row.name,
-                prefix=row.prefix,
-                branch=row.branch,
-                instant=from_micros(row.instant),
-                state_at=from_micros(row.state_at),
-                periods=tuple(json.loads(row.periods)),
-                target=row.target,
-                made=bool(row.made),
-            )
+            with readable(f"tag {row.name}"):
+                record = TagRecord(
+                    holder=row.holder,
+                    name=row.name,
+                    prefix=row.prefix,
+                    branch=row.branch,
+                    instant=from_micros(row.instant),
+                    state_at=from_micros(row.state_at),
+                    periods=tuple(cast("list[str]", parsed_json(row.periods))),
+                    target=row.target,
+                    made=bool(row.made),
+                )
+            yield record
 
     def forget_tags(self, repository: str, keys: Iterable[tuple[str, str]]) -> None:
         """Removes records."""
@@ -212,13 +218,14 @@ class RegisterVerbs(LiveSetStore):
 
 
 def _lease_holder(row: Row[Any]) -> LeaseHolder:
-    return LeaseHolder(
-        owner=row.owner,
-        host=row.host,
-        process=row.process,
-        since=from_micros(row.since),
-        until=from_micros(row.ends),
-    )
+    with readable(f"the lease of {row.owner}"):
+        return LeaseHolder(
+            owner=row.owner,
+            host=row.host,
+            process=row.process,
+            since=from_micros(row.since),
+            until=from_micros(row.ends),
+        )
 
 
 def _tag_row(repository: str, record: TagRecord) -> dict[str, Any]:

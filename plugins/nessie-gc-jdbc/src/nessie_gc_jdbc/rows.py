@@ -14,9 +14,11 @@ from sqlalchemy import Connection, Row, Select, Table, delete, func, select
 from nessie_gc_core.connectors import LiveSetStore
 from nessie_gc_core.model import RowsDigest
 from nessie_gc_core.model.live_sets import FileDeletion, LiveSetStatus, SweepStep, SweepStepState
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_jdbc.bulk import Values, insert_new_rows
 from nessie_gc_jdbc.database import BATCH_ROWS, BULK_ROWS, Database
+from nessie_gc_jdbc.problems import UNREADABLE, not_understood, readable
 from nessie_gc_jdbc.status import hold, take_from_digest
 from nessie_gc_jdbc.tables import (
     AFTER_ALL,
@@ -118,14 +120,16 @@ class RowVerbs(LiveSetStore):
     def steps(self, live_set_id: UUID) -> Iterator[SweepStep]:
         """All steps in pages."""
         for row in self.database.pages(_of(live_set_id, steps), steps.c.step_key):
-            yield SweepStep(
-                unit=row.unit,
-                part=row.part,
-                state=SweepStepState(row.state),
-                planned_files=row.planned_files,
-                planned_bytes=row.planned_bytes,
-                outcomes={outcome: (files, size) for outcome, (files, size) in json.loads(row.outcomes).items()},
-            )
+            with readable(f"a step of the sweep of live set {live_set_id}"):
+                step = SweepStep(
+                    unit=row.unit,
+                    part=row.part,
+                    state=SweepStepState(row.state),
+                    planned_files=row.planned_files,
+                    planned_bytes=row.planned_bytes,
+                    outcomes=_outcomes(row.outcomes),
+                )
+            yield step
 
     def add_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
         """Records deferred deletions; how many were new."""
@@ -146,7 +150,9 @@ class RowVerbs(LiveSetStore):
         rows = self.database.pages_below(_of(live_set_id, file_deletions), file_deletions.c.deletion_key, list(places))
         for deletion_key, path, size, modified in map(tuple, rows):
             location = places[bytes(deletion_key)[:DIGEST_BYTES]]
-            yield FileDeletion(location=location, path=path, size=size, modified=optional_time(modified))
+            with readable(f"{path} to delete of live set {live_set_id}"):
+                deletion = FileDeletion(location=location, path=path, size=size, modified=optional_time(modified))
+            yield deletion
 
     def remove_file_deletions(self, live_set_id: UUID, deletions: Iterable[FileDeletion]) -> int:
         """Forgets deferred deletions; how many were there."""
@@ -188,12 +194,20 @@ def _remove(live_set_id: UUID, places: Mapping[bytes, str], connection: Connecti
     columns = file_deletions.c
     where = columns.live_set_id == str(live_set_id), columns.deletion_key.in_(sorted(places))
     found = connection.execute(_of(live_set_id, file_deletions).where(*where)).all()
-    removed = RowsDigest.of(
-        (places[bytes(key)], path, size, optional_time(modified)) for key, path, size, modified in map(tuple, found)
-    )
+    with readable(f"a deferred deletion of live set {live_set_id}"):
+        removed = RowsDigest.of(
+            (places[bytes(key)], path, size, optional_time(modified)) for key, path, size, modified in map(tuple, found)
+        )
     take_from_digest(connection, live_set_id, removed)
     connection.execute(delete(file_deletions).where(*where))
     return removed.rows
+
+
+def _outcomes(text: str) -> dict[str, tuple[int, int]]:
+    found = parsed_json(text)
+    if not isinstance(found, dict):
+        raise TypeError("its outcomes are no object")
+    return {outcome: (int(files), int(size)) for outcome, (files, size) in found.items()}
 
 
 def _step_values(live_set_id: UUID, step: SweepStep) -> _Values:
@@ -226,16 +240,19 @@ def _version(row: Row[Any]) -> ContentVersion:
     # By position: ten million times, that takes minutes less than by name.
     _, content_id, content_type, metadata_location, snapshot_id, *others = tuple(row)
     content_key, commit_id, commit_time, location = others
-    return ContentVersion(
-        content_id=content_id,
-        content_type=content_type,
-        metadata_location=metadata_location,
-        snapshot_id=snapshot_id,
-        content_key=content_key,
-        commit_id=commit_id,
-        commit_time=optional_time(commit_time),
-        location=location,
-    )
+    try:
+        return ContentVersion(
+            content_id=content_id,
+            content_type=content_type,
+            metadata_location=metadata_location,
+            snapshot_id=snapshot_id,
+            content_key=content_key,
+            commit_id=commit_id,
+            commit_time=optional_time(commit_time),
+            location=location,
+        )
+    except UNREADABLE as error:
+        raise not_understood(f"a version of {content_key}", error) from error
 
 
 def _version_row(of_set: str, version: ContentVersion) -> Values:

@@ -11,6 +11,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Delete,
+    Row,
     bindparam,
     case,
     delete,
@@ -23,6 +24,7 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from nessie_gc_core.model.schedule import DayOfRuns, JobRun, RunStatus, TableBytes, TableDay
 from nessie_gc_jdbc.database import BATCH_ROWS, Database
+from nessie_gc_jdbc.problems import readable
 from nessie_gc_jdbc.schedule_rows import job_run, run_row
 from nessie_gc_jdbc.tables import (
     DIGEST_BYTES,
@@ -50,10 +52,14 @@ def days_of_runs(connection: Connection, schedule: str, since: date) -> list[Day
         .group_by(columns.day, columns.status)
         .order_by(columns.day, columns.status)
     )
-    return [
-        DayOfRuns(day=from_day(row.day), status=RunStatus(row.status), runs=int(row.runs), reclaimed=int(row.reclaimed))
-        for row in connection.execute(query)
-    ]
+    with readable(f"a run of schedule {schedule}"):
+        return [_day(row) for row in connection.execute(query)]
+
+
+def _day(row: Row[Any]) -> DayOfRuns:
+    return DayOfRuns(
+        day=from_day(row.day), status=RunStatus(row.status), runs=int(row.runs), reclaimed=int(row.reclaimed)
+    )
 
 
 def sum_late_runs(connection: Connection) -> bool:

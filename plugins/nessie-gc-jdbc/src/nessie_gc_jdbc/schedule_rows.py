@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Row
 
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.schedule import JobRun, Occasion, RunStatus, ScheduledJob
+from nessie_gc_jdbc.problems import readable
 from nessie_gc_jdbc.tables import (
     day_of,
     from_micros,
@@ -76,18 +78,19 @@ def _occasion(row: Row[Any]) -> Occasion:
 
 def scheduled_job(row: Row[Any]) -> ScheduledJob:
     """The job of a row."""
-    return ScheduledJob(
-        name=row.name,
-        service=row.service,
-        timing=row.timing,
-        definition=row.definition,
-        digest=row.digest,
-        next=None if row.due is None else _occasion(row),
-        last=optional_time(row.last),
-        outcome=None if row.outcome is None else RunStatus(row.outcome),
-        paused=bool(row.paused),
-        run=None if row.run_id is None else UUID(row.run_id),
-    )
+    with readable(f"job {row.name}"):
+        return ScheduledJob(
+            name=row.name,
+            service=row.service,
+            timing=row.timing,
+            definition=row.definition,
+            digest=row.digest,
+            next=None if row.due is None else _occasion(row),
+            last=optional_time(row.last),
+            outcome=None if row.outcome is None else RunStatus(row.outcome),
+            paused=bool(row.paused),
+            run=None if row.run_id is None else UUID(row.run_id),
+        )
 
 
 def run_row(schedule: str, run: JobRun) -> dict[str, Any]:
@@ -117,18 +120,19 @@ def run_row(schedule: str, run: JobRun) -> dict[str, Any]:
 
 def job_run(row: Row[Any], report: str | None = None) -> JobRun:
     """The run of a row."""
-    return JobRun(
-        id=UUID(row.run_id),
-        job=row.job,
-        service=row.service,
-        occasion=_occasion(row),
-        status=RunStatus(row.status),
-        started=from_micros(row.started),
-        ended=optional_time(row.ended),
-        exit_code=row.exit_code,
-        error=row.error_message,
-        numbers=json.loads(row.numbers),
-        report=report,
-        host=row.host,
-        process=row.process,
-    )
+    with readable(f"run {row.run_id} of job {row.job}"):
+        return JobRun(
+            id=UUID(row.run_id),
+            job=row.job,
+            service=row.service,
+            occasion=_occasion(row),
+            status=RunStatus(row.status),
+            started=from_micros(row.started),
+            ended=optional_time(row.ended),
+            exit_code=row.exit_code,
+            error=row.error_message,
+            numbers=cast("dict[str, int]", parsed_json(row.numbers)),
+            report=report,
+            host=row.host,
+            process=row.process,
+        )

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from nessie_gc_core.connectors import LiveSetStore
-from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError, StoreError
+from nessie_gc_core.errors import LiveSetNotFoundError, LiveSetStateError
 from nessie_gc_core.model import RowsDigest
 from nessie_gc_core.model.live_sets import DroppedSweep, LiveSet, LiveSetStatus, ReferenceHead
 from nessie_gc_core.model.next_steps import next_call
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_jdbc.database import BATCH_ROWS, Database
+from nessie_gc_jdbc.problems import readable
 from nessie_gc_jdbc.tables import from_micros, heads, live_sets, optional_micros, optional_time, to_micros
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -173,7 +174,7 @@ def _status(connection: Connection, live_set_id: UUID, *, alone: bool = False) -
     query = select(live_sets.c.status).where(live_sets.c.live_set_id == str(live_set_id))
     query = query.with_for_update(read=not alone)
     found = connection.execute(query).scalar()
-    with _readable(live_set_id):
+    with readable(f"live set {live_set_id}"):
         return None if found is None else LiveSetStatus(found)
 
 
@@ -208,7 +209,7 @@ def _insert_heads(connection: Connection, live_set_id: UUID, known: Sequence[Ref
 
 
 def _live_set(row: Row[Any], known: tuple[ReferenceHead, ...]) -> LiveSet:
-    with _readable(row.live_set_id):
+    with readable(f"live set {row.live_set_id}"):
         return LiveSet(
             id=UUID(row.live_set_id),
             repository=row.repository,
@@ -219,24 +220,12 @@ def _live_set(row: Row[Any], known: tuple[ReferenceHead, ...]) -> LiveSet:
             expiry_started=optional_time(row.expiry_started),
             expiry_completed=optional_time(row.expiry_completed),
             error_message=row.error_message,
-            policies=tuple(json.loads(row.policies)),
+            policies=tuple(cast("list[str]", parsed_json(row.policies))),
             heads=known,
             versions=_digest(row.versions_digest),
             deletions=_digest(row.deletions_digest),
             dropped=_dropped(row.dropped_after, row.dropped_left),
         )
-
-
-@contextmanager
-def _readable(live_set_id: UUID | str) -> Iterator[None]:
-    """Says of which live set a row is that makes no sense."""
-    try:
-        yield
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise StoreError(
-            f"the row of live set {live_set_id} in the database cannot be understood ({error}): a later version may "
-            "have written it, or somebody changed it; use that version, or restore the database from a backup"
-        ) from error
 
 
 def _not_found(live_set_id: UUID) -> LiveSetNotFoundError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.errors import MissingFileError, UnknownLocationError, UnreadableFileError
 from nessie_gc_core.model.files import FileKind, ReachableFile, StoredNames
 from nessie_gc_core.model.locations import LocationRules, places_in, scheme_of
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_memory.lake import MemoryLake
 from nessie_gc_memory.objects import PREFIX
@@ -88,7 +88,7 @@ class MemoryContentToFiles(ContentToFiles):
     def named_places(self, version: ContentVersion) -> Iterable[str] | None:
         """Every absolute path in the metadata file, if it is JSON."""
         try:
-            return list(_absolute(json.loads(self._data(version.metadata_location or ""))))
+            return list(_absolute(parsed_json(self._data(version.metadata_location or ""))))
         except (ValueError, UnreadableFileError):
             return None
 
@@ -112,7 +112,7 @@ class MemoryContentToFiles(ContentToFiles):
 
     def _read(self, path: str, expected: str) -> dict[str, Any]:
         try:
-            value = json.loads(self._data(path))
+            value = parsed_json(self._data(path))
         except ValueError as error:
             raise UnreadableFileError(path, f"it is not JSON: {error}") from error
         if not isinstance(value, dict) or value.get("memory") != expected:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nessie_gc_core.errors import ConfigurationError, RepositoryError
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.repository import ContentVersion, Operation, OperationKind, Reference, ReferenceKind
 from nessie_gc_memory.history import Commit, MemoryHistory
 from nessie_gc_memory.objects import PREFIX, MemoryObjects, StoredObject
@@ -47,7 +48,7 @@ def load_history(path: Path) -> MemoryHistory:
         RepositoryError: the file does not exist, or is not a history.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value: Any = parsed_json(path.read_text(encoding="utf-8"))
         if value["format"] != _FORMAT:
             raise RepositoryError(f"the history file {path} has format {value['format']!r}, expected {_FORMAT!r}")
         references = [
@@ -94,7 +95,7 @@ def _write_object(root: Path, key: str, stored: StoredObject, rename: Rename) ->
 def _renamed(data: bytes, rename: Rename) -> bytes:
     """The data with every path in it at its new place, where it is metadata of a simulated table."""
     try:
-        value = json.loads(data)
+        value = parsed_json(data)
     except ValueError:
         return data
     return json.dumps(_renamed_value(value, rename)).encode() if isinstance(value, dict) and "memory" in value else data

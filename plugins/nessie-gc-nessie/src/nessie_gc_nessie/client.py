@@ -20,6 +20,7 @@ from nessie_gc_core.errors import (
     RepositoryError,
     ServiceUnavailableError,
 )
+from nessie_gc_core.model.parsing import TooDeepError, parsed_json
 from nessie_gc_core.model.responses import PageCount, ResponseLimits
 from nessie_gc_nessie.authentication import Authentication
 from nessie_gc_nessie.contents import COMMIT_ID, NO_COMMIT
@@ -59,7 +60,15 @@ class NessieClient:
             AccessDeniedError, ServiceUnavailableError, RepositoryError, ConfigurationError: it refuses, does not serve,
                 is invalid, or is not a Nessie server.
         """
-        answer = json_of(self._answer(path, params or {}))
+        response = self._answer(path, params or {})
+        try:
+            answer = parsed_json(response.content)
+        except TooDeepError as error:
+            raise RepositoryError(
+                f"{self._server} answered GET {path} with JSON that cannot be read: {error}; check the server"
+            ) from error
+        except ValueError:
+            answer = None
         if not isinstance(answer, dict):
             raise RepositoryError(
                 f"{self._server} answered GET {path} with something other than a JSON object; check that the URI is "

@@ -206,8 +206,5 @@ def _expected(value: object, kind: type[_T], what: str) -> _T:
 
 
 def _shown(value: object) -> str:
-    try:
-        text = " ".join(repr(value).split())
-    except RecursionError:
-        text = "something that nests too deep"
+    text = " ".join(repr(value).split())
     return text if len(text) <= 120 else text[:120] + "…"

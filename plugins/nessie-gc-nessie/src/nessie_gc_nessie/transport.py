@@ -17,7 +17,7 @@ from urllib3.exceptions import InvalidHeader, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from nessie_gc_core.errors import ConfigurationError, LimitExceededError, ServiceUnavailableError
-from nessie_gc_core.model.responses import parsed_json
+from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.text import duration_text
 from nessie_gc_nessie.limited import limit
 from nessie_gc_nessie.options import NessieOptions
@@ -217,7 +217,7 @@ class _Authorization(AuthBase):
 
 
 def json_of(response: requests.Response) -> object:
-    """The JSON of an answer; ``None`` if it is none, or nests too deep.
+    """The JSON of an answer; ``None`` if it is none, or nested too deeply.
 
     By the standard library's parser: requests takes another one where that is installed.
     """
