@@ -83,6 +83,12 @@ def test_check_reaches_everything_and_touches_nothing(run: Run, lake: MemoryLake
     assert 0 == json.loads(run(*arguments, "--json").stdout)["exit_code"]
 
 
+def test_check_blames_no_worker_for_what_cannot_be_listed_anywhere(run: Run, lake: MemoryLake) -> None:
+    result = run("check", "--repository", "memory", "--allow", "sftp://nobody.invalid/lake/", "--engine", "local")
+    assert "failed  sftp://nobody.invalid/lake/: nothing is sent for sftp locations" in result.stdout
+    assert "ok      engine local: local runs" in result.stdout
+
+
 def test_s06_check_warns_of_a_branch_whose_tables_may_be_hidden(run: Run, lake: MemoryLake) -> None:
     lake.branch("another", at=None)
     lake.commit("another", put(lake.table("db.u", location="memory://warehouse/db/u").append("u.parquet").version))
