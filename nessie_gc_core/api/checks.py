@@ -78,10 +78,12 @@ def _allowed(parameters: Callable[[], GcParameters]) -> tuple[str, ...]:
         return ()
 
 
-def _check_configuration(run: Run, parameters: GcParameters) -> str:
+def _check_configuration(run: Run, parameters: GcParameters) -> str | Doubtful:
     run.choice.check_plugins(deletes=not parameters.dry_run)
     parameters.check(run.choice)
     parameters.policies(utc_now())
+    if run.report.warnings:
+        return Doubtful("; ".join(["valid", *run.report.warnings]))
     if not parameters.allowed(run.choice.rules()).prefixes:
         return "valid; `allow` is not set, so any location that is deep enough is swept"
     return "valid"

@@ -11,7 +11,9 @@ from typing import Any
 
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.given import refuse_blank
+from nessie_gc_core.config.property_names import FILE_PROPERTIES
 from nessie_gc_core.config.settings import SETTINGS
+from nessie_gc_core.config.specs import check_file_properties
 from nessie_gc_core.connectors import AnyService
 from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.options import ConnectorOptions, hyphened
@@ -91,7 +93,7 @@ class JobOptions:
         for key, value in options.items():
             name = key.replace("-", "_")
             if name in read:
-                _check_value(read[name], key, value)
+                self._check_value(read[name], key, value)
             elif name in self._of_any_service:
                 near = difflib.get_close_matches(name, read, n=1)
                 hint = f"did you mean {hyphened(near[0])!r}?" if near else f"'nessie-gc {service} --help' lists them"
@@ -109,7 +111,14 @@ class JobOptions:
                 read.setdefault(name, set()).add(group)
         for key, value in options.items():
             for group in read.get(key.replace("-", "_"), ()):
-                _check_value(group, key, value)
+                self._check_value(group, key, value)
+
+    def _check_value(self, group: type[ConnectorOptions], key: str, value: object) -> None:
+        refuse_blank(key, value, "the option")
+        name = key.replace("-", "_")
+        typed = group.typed({name: value}, spelled=hyphened)[name]  # type: ignore[dict-item]  # whatever TOML has
+        if name == FILE_PROPERTIES:
+            check_file_properties(typed, self.registry)
 
     def _of(self, service: str) -> Groups | None:
         """The options that a service reads; ``None`` if it is not installed."""
@@ -134,8 +143,3 @@ class JobOptions:
 
 def _declared(group: type[ConnectorOptions]) -> Groups:
     return {field.name: group for field in dataclasses.fields(group)}
-
-
-def _check_value(group: type[ConnectorOptions], key: str, value: object) -> None:
-    refuse_blank(key, value, "the option")
-    group.typed({key.replace("-", "_"): value}, spelled=hyphened)  # type: ignore[dict-item]  # whatever TOML has
