@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -54,6 +55,22 @@ def check_names_live_set(registry: PluginRegistry, service: str, given: Mapping[
             f"the job {job!r} names no live set for {service!r}, so it can never run: give 'read-live-set-id-from', "
             "the file that a job with 'write-live-set-id-to' writes, or run 'gc' instead"
         )
+
+
+def check_parameters(parameters: ConnectorOptions, **known: object) -> None:
+    """Asks the parameters of a service what the service asks them before it opens anything.
+
+    Args:
+        parameters: those of one job; a check of theirs that needs something else is left to the run.
+        known: what a check may be given, by the names of its arguments.
+
+    Raises:
+        ConfigurationError: one is missing or invalid, so that every run would fail.
+    """
+    check = getattr(parameters, "check", None)
+    wanted = inspect.signature(check).parameters if check is not None else {}
+    if check is not None and wanted.keys() <= known.keys():
+        check(**{name: known[name] for name in wanted})
 
 
 def is_installed(registry: PluginRegistry, name: str) -> bool:

@@ -148,6 +148,51 @@ def test_s27_check_reads_the_schedule(run: Run, lake: MemoryLake, home: Path, ol
     assert int(said.startswith("failed")) == result.exit_code
 
 
+@pytest.mark.parametrize(
+    ("service", "lacks"),
+    [
+        ("delete-unreferenced", "--table is missing"),
+        ("report", "--table is missing"),
+        ("remove-orphan-files", "--table is missing"),
+        ("compact", "--catalog is missing"),
+        ("rewrite-manifests", "--catalog is missing"),
+        ("explain", "--file is missing"),
+        ("restore", "say which files to restore"),
+        ("import-java", "--java-time-zone is missing"),
+        ("internal-gc", "--nessie-jdbc-url is missing"),
+        ("prune", "--older-than is missing"),
+    ],
+)
+def test_s27_check_refuses_a_job_of_any_service_that_can_never_run(
+    run: Run, lake: MemoryLake, home: Path, service: str, lacks: str
+) -> None:
+    (home / "nessie-gc.toml").write_text(f"[schedule.jobs.a]\nservice = '{service}'\nevery = 'P1D'\n")
+    result = run("check", "--repository", "memory", "--engine", "local")
+    (line,) = (line for line in result.stdout.splitlines() if "schedule:" in line)
+    assert line.startswith(f"failed  schedule: the job 'a' can never run as '{service}': {lacks}")
+    assert 1 == result.exit_code
+
+
+@pytest.mark.parametrize(
+    ("service", "options"),
+    [
+        ("delete-unreferenced", "table = 'nessie.gc.unreferenced'"),
+        ("compact", "catalog = 'lake'"),
+        ("prune", "prune-older-than = 'P90D'"),
+        ("health", ""),
+        ("autotag", ""),
+        ("expire-snapshots", "older-than = 'P30D'"),
+    ],
+)
+def test_check_accepts_jobs_that_have_what_their_services_need(
+    run: Run, lake: MemoryLake, home: Path, service: str, options: str
+) -> None:
+    file = f"[schedule.jobs.a]\nservice = '{service}'\nevery = 'P1D'\noptions = {{ {options} }}\n"
+    (home / "nessie-gc.toml").write_text(file)
+    result = run("check", "--repository", "memory", "--engine", "local")
+    assert "ok      schedule: valid; 1 job" in result.stdout.splitlines()
+
+
 def test_check_asks_about_what_a_sweep_would_list(run: Run, lake: MemoryLake, home: Path) -> None:
     folder = home / "real" / "warehouse"
     folder.mkdir(parents=True)
