@@ -210,7 +210,7 @@ def parallelism_of(session: SparkSession) -> int:
 
 
 def _check_pandas() -> None:
-    """PySpark asks for it where it passes rows to Python, as Arrow too, and does not bring it along.
+    """PySpark needs it to pass rows to Python, also as Arrow, and does not install it.
 
     Raises:
         ConfigurationError: it is not installed.

@@ -17,8 +17,8 @@ KNOWN = KnownNames(
 )
 
 
-def doubts(*names: str, known: KnownNames = KNOWN, **more: str) -> list[DoubtfulName]:
-    return list(doubtful_names({**dict.fromkeys(names, "a-secret"), **more}, [known]))
+def doubts(*names: str, known: KnownNames = KNOWN, file_io: str = "ours.Reader") -> list[DoubtfulName]:
+    return list(doubtful_names({**dict.fromkeys(names, "a-secret"), "file-io": file_io}, [known]))
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_known_names_and_other_prefixes_are_silent(name: str) -> None:
 
 
 def test_with_a_class_of_the_users_own_nothing_is_an_error() -> None:
-    assert [True] == [doubt.is_error for doubt in doubts("s3.endpont", **{"file-io": "ours.Reader"})]
-    assert [False] == [doubt.is_error for doubt in doubts("s3.endpont", **{"file-io": "theirs.Reader"})]
+    assert [True] == [doubt.is_error for doubt in doubts("s3.endpont", file_io="ours.Reader")]
+    assert [False] == [doubt.is_error for doubt in doubts("s3.endpont", file_io="theirs.Reader")]
 
 
 def test_more_names_are_only_asked_for_where_one_is_not_known() -> None:
@@ -81,7 +81,7 @@ def test_more_names_are_only_asked_for_where_one_is_not_known() -> None:
         asked.append(1)
         yield "s3.role-arn"
 
-    known = KnownNames(names=frozenset({"s3.endpoint"}), more=more)
+    known = KnownNames(names=frozenset({"s3.endpoint", "file-io"}), more=more)
     assert ([], []) == (doubts("s3.endpoint", known=known), asked)
     assert ([], [1]) == (doubts("s3.role-arn", known=known), asked)
     assert ["s3.role-arn"] == [doubt.near for doubt in doubts("s3.role-arm", known=known)]
