@@ -204,6 +204,6 @@ def test_s27_any_plugin_declares_the_names_that_it_knows() -> None:
     check_names({"tape.real": "x", "s3.endpont": "x"}, registry)
     registry.register(Tape, name="tape")
     check_names({"tape.reel": "x", "tape.speed": "x", "s3.endpont": "x"}, registry)
-    with pytest.raises(ConfigurationError, match="unknown property 'tape.real'; did you mean 'tape.reel'"):
+    with pytest.raises(ConfigurationError, match=r"unknown property 'tape\.real'; did you mean 'tape\.reel'"):
         check_names({"tape.real": "x"}, registry)
     check_names({"tape.real": "x"}, registry.without(["tape"]))

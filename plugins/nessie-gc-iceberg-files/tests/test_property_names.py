@@ -53,6 +53,6 @@ def test_common_properties_are_known_without_loading_pyiceberg():
 @pytest.mark.parametrize("name", ["s3.acess-key-id", "s3.access_key_id"])
 def test_a_misspelt_property_of_one_place_is_an_error_as_well(name):
     entries = [{"prefix": "s3://lake/wh/", "config": {name: "hunter2"}}]
-    with pytest.raises(ConfigurationError, match="did you mean 's3.access-key-id'") as caught:
+    with pytest.raises(ConfigurationError, match=r"did you mean 's3\.access-key-id'") as caught:
         StorageCredentials({STORAGE_CREDENTIALS: json.dumps(entries)})
     assert "hunter2" not in str(caught.value)
