@@ -42,7 +42,10 @@ class DoubtfulName:
             return f"unknown property {self.name!r}; did you mean {self.near!r}?"
         if self.near is not None:
             return f"no installed plugin knows the property {self.name!r}; did you mean {self.near!r}?"
-        return f"no installed plugin knows the property {self.name!r}: it has no effect unless a class of your own reads it"
+        return (
+            f"no installed plugin knows the property {self.name!r}: it has no effect "
+            "unless a class of your own reads it"
+        )
 
 
 def doubtful_names(given: Mapping[str, str], known: Iterable[KnownNames]) -> Iterator[DoubtfulName]:
