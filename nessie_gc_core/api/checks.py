@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.file import ConfigFile
+from nessie_gc_core.config.given import Given
 from nessie_gc_core.config.job_digest import JobDigests
-from nessie_gc_core.errors import NessieGcError
+from nessie_gc_core.config.settings import SETTINGS
+from nessie_gc_core.errors import ConfigurationError, NessieGcError
 from nessie_gc_core.model.times import utc_now
-from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.check import (
     CheckResult,
     Doubtful,
@@ -44,7 +46,7 @@ def run_checks(
     for name, check in _checks(new_run, parameters, engine):
         yield checked(name, check)
     if file.schedule:
-        yield checked("schedule", lambda: _check_schedule(file, new_run().registry))
+        yield checked("schedule", lambda: _check_schedule(file, new_run().choice))
 
 
 def _checks(new_run: Callable[[], Run], parameters: Callable[[], GcParameters], engine: str | None) -> Iterator[Check]:
@@ -79,25 +81,45 @@ def _allowed(parameters: Callable[[], GcParameters]) -> tuple[str, ...]:
         return ()
 
 
-def _check_configuration(run: Run, parameters: GcParameters) -> str:
+def _check_configuration(run: Run, parameters: GcParameters) -> str | Doubtful:
     run.choice.check_plugins(deletes=not parameters.dry_run)
     parameters.check(run.choice)
     parameters.policies(utc_now())
+    if run.report.warnings:
+        return Doubtful("; ".join(["valid", *run.report.warnings]))
     if not parameters.allowed(run.choice.rules()).prefixes:
         return "valid; `allow` is not set, so any location that is deep enough is swept"
     return "valid"
 
 
-def _check_schedule(file: ConfigFile, registry: PluginRegistry) -> str | Doubtful:
+def _check_schedule(file: ConfigFile, choice: ConnectorChoice) -> str | Doubtful:
     from nessie_gc_core.services.schedule.definition import ScheduleDefinition
     from nessie_gc_core.services.schedule.job_options import check_names_live_set, is_installed
 
+    registry = choice.registry()
     jobs = ScheduleDefinition.read(file, JobDigests(registry)).jobs
     for name, job in jobs.items():
         check_names_live_set(registry, job.service, {**os.environ, **file.of_job(name).options}, name)
         if not is_installed(registry, job.service):
             return Doubtful(f"the service {job.service!r} of the job {name!r} is not installed, so its runs will fail")
+        _check_job(name, job.service, file.of_job(name), choice)
     return f"valid; {len(jobs):,} jobs" if len(jobs) != 1 else "valid; 1 job"
+
+
+def _check_job(name: str, service: str, file: ConfigFile, choice: ConnectorChoice) -> None:
+    """Refuses a job whose parameters its service would refuse.
+
+    Raises:
+        ConfigurationError: the message names the job.
+    """
+    from nessie_gc_core.services.schedule.job_options import check_parameters, service_of_job
+
+    wanted = service_of_job(choice.registry(), service).Parameters
+    given = Given.read([*SETTINGS, wanted], {}, file=file, environment=os.environ)
+    try:
+        check_parameters(given.settings(wanted), choice=choice, now=utc_now())
+    except ConfigurationError as error:
+        raise ConfigurationError(f"the job {name!r} can never run as {service!r}: {error}") from error
 
 
 def _numbers(new_run: Callable[[], Run]) -> Iterable[int]:

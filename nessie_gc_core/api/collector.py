@@ -15,6 +15,7 @@ from nessie_gc_core.api.assets import UnreferencedAssets
 from nessie_gc_core.api.calls import told
 from nessie_gc_core.api.checks import run_checks
 from nessie_gc_core.api.opening import (
+    doubts_of,
     engine_name,
     known_settings,
     open_choice,
@@ -122,6 +123,10 @@ class Collector(Planning, Upkeep, Questions, Closing):
     @functools.cached_property
     def _choice(self) -> ConnectorChoice:
         return open_choice(self._given, self._plugins)
+
+    @functools.cached_property
+    def _doubts(self) -> tuple[str, ...]:
+        return doubts_of(self._choice, self._given)
 
     @classmethod
     def from_toml(
@@ -297,10 +302,13 @@ class Collector(Planning, Upkeep, Questions, Closing):
     # ---- how ------------------------------------------------------------------------------------------
     def new_run(self, report: GcReport | None = None) -> Run:
         """A run with these settings, for services that are called directly."""
+        report = report if report is not None else GcReport()
+        for doubt in self._doubts:
+            report.warn(doubt)
         return Run(
             resources=self._resources,
             choice=with_vending(self._choice, self._given),
-            report=report if report is not None else GcReport(),
+            report=report,
             progress=self._progress,
             clock=self._clock,
             go_on=self._go_on,

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, cast
 
 from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.given import Given, Rank
+from nessie_gc_core.config.property_names import warnings_of_names
 from nessie_gc_core.config.settings import COMMAND_LINE_ONLY, SETTINGS, EngineName, EngineSettings
-from nessie_gc_core.config.specs import chosen_repository, connector_choice, repository_specs, store_spec
+from nessie_gc_core.config.specs import (
+    chosen_repository,
+    connector_choice,
+    repositories_in_order,
+    repository_specs,
+    store_spec,
+)
 from nessie_gc_core.config.vending import Vending, Vendor
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector, SupportsStorageCredentials, TableCatalog
 from nessie_gc_core.dataset import Engine
@@ -46,6 +53,24 @@ def open_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:
         ConfigurationError: one of them is not installed, or has no such option, or an alias is invalid.
     """
     return connector_choice(given, plugins)
+
+
+def doubts_of(choice: ConnectorChoice, given: Given) -> tuple[str, ...]:
+    """What is probably not meant in the settings of connectors; logged, since not every report has warnings.
+
+    Settings that are wrong are left to whoever opens the connector.
+    """
+    try:
+        specs = repository_specs(given, choice.registry())
+        labels = [f"[[repositories]] {entry.label!r}" for entry in repositories_in_order(given)]
+        said = labels or [f"{spec.kind} {spec.name!r}" for spec in specs]
+        found = tuple(warnings_of_names(choice, dict(zip(said, specs, strict=True))))
+    except NessieGcError as error:
+        log.debug("the names of properties are not looked at: %s", error)
+        return ()
+    for doubt in found:
+        log.warning("%s", doubt)
+    return found
 
 
 def with_vending(choice: ConnectorChoice, given: Given) -> ConnectorChoice:

@@ -12,6 +12,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.config.environment import connector_options, connector_variable
 from nessie_gc_core.config.file import DEFAULT_REPOSITORY, RepositoryEntry
 from nessie_gc_core.config.given import Given, Rank
+from nessie_gc_core.config.property_names import FILE_PROPERTIES, check_names, check_options
 from nessie_gc_core.config.settings import FileSettings, PluginSettings, RepositorySettings, StoreSettings
 from nessie_gc_core.connectors import Connector, LiveSetStore, RepositoryConnector
 from nessie_gc_core.errors import ConfigurationError, NessieGcError
@@ -108,7 +109,7 @@ def _entry_spec(entry: RepositoryEntry, given: Given, registry: PluginRegistry) 
     if "token" in options and "authentication" in known:
         options.setdefault("authentication", "bearer")
     try:
-        return _checked(ConnectorSpec(kind="repository", name=entry.name, options=options), connector)
+        return _checked(ConnectorSpec(kind="repository", name=entry.name, options=options), connector, registry)
     except ConfigurationError as error:
         raise ConfigurationError(f"[[repositories]] {entry.label!r}: {error}") from error
 
@@ -133,7 +134,7 @@ def _repository_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
     options.update(settings.repository_option)
     if given.rank("token") and "authentication" in known:
         options.setdefault("authentication", "bearer")
-    return _checked(ConnectorSpec(kind="repository", name=name, options=options), connector)
+    return _checked(ConnectorSpec(kind="repository", name=name, options=options), connector, registry)
 
 
 def _plain(value: object) -> OptionValue:
@@ -190,7 +191,7 @@ def store_spec(given: Given, registry: PluginRegistry) -> ConnectorSpec:
     options.update(settings.store_option)
     if name == JDBC and "url" not in options:
         options["url"] = f"sqlite:///{_default_database()}"  # its tables are made on first use
-    return _checked(ConnectorSpec(kind="live-set-store", name=name, options=options), connector)
+    return _checked(ConnectorSpec(kind="live-set-store", name=name, options=options), connector, registry)
 
 
 def shown_store(spec: ConnectorSpec) -> str:
@@ -240,7 +241,9 @@ def connector_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:
         kind, name, key, value = _connector_option(text)
         options.setdefault((kind, name), {})[key] = value
     for (kind, name), values in options.items():
-        _checked(ConnectorSpec(kind=kind, name=name, options=values), _connector(registry, kind, name))
+        spec = ConnectorSpec(kind=kind, name=name, options=values)
+        _checked(spec, _connector(registry, kind, name), registry)
+    check_file_properties(settings.iceberg, registry)
     choice = ConnectorChoice(
         plugins=plugins,
         options=options,
@@ -256,6 +259,18 @@ def connector_choice(given: Given, plugins: PluginRegistry) -> ConnectorChoice:
     )
     choice.check_plugins()
     return choice
+
+
+def check_file_properties(properties: Mapping[str, str], registry: PluginRegistry) -> None:
+    """Refuses properties of stores whose names are misspelt.
+
+    Raises:
+        ConfigurationError: the message shows the name, and never a value.
+    """
+    try:
+        check_names(properties, registry)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"`{FILE_PROPERTIES}`: {error}") from None
 
 
 def _connector_option(text: str) -> tuple[str, str, str, str]:
@@ -309,15 +324,17 @@ def _table(
     if connector is not None:
         try:
             connector.Options.typed(options)
+            check_options(connector, options, registry)
         except ConfigurationError as error:
             raise ConfigurationError(f"{KINDS[contract][0]} {name!r}: {error}") from error
     return options
 
 
-def _checked(spec: ConnectorSpec, connector: type[Connector]) -> ConnectorSpec:
+def _checked(spec: ConnectorSpec, connector: type[Connector], registry: PluginRegistry) -> ConnectorSpec:
     """The spec, once its options are known to be right; the error names the connector."""
     try:
         connector.Options.from_mapping(spec.options)
+        check_options(connector, spec.options, registry)
     except ConfigurationError as error:
         raise ConfigurationError(f"{spec.kind} {spec.name!r}: {error}") from error
     except (TypeError, ValueError) as error:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.authorities import SERVERS, canonical_authority, server_of, without_credentials
+from nessie_gc_core.model.schemes import unlisted_scheme
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _ABSOLUTE = re.compile(r"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]*:/|(?<![^\s=,;|'\"\[({])/")
@@ -145,7 +146,7 @@ class LocationRules:
         scheme = self.scheme_aliases.get(match[1].lower())
         if scheme is None:
             raise UnknownLocationError(
-                f"the scheme of {raw!r} is unknown; declare it with `scheme_alias` {match[1]}=SCHEME"
+                f"the scheme of {raw!r} is unknown: no installed plugin lists it; {unlisted_scheme(match[1])}"
             )
         rest = raw[match.end() :]
         if scheme == "file":

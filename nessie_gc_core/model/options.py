@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Self, TypeVar, dataclass_transform
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.known_names import KnownNames
 from nessie_gc_core.model.option_values import Bound, OptionType, OptionValue, option_type
 
 __all__ = [
@@ -90,10 +91,23 @@ def secret(
 
 
 def secret_mapping(
-    *, help: str, flag: str | None = None, metavar: str | None = None, section: str = ""
+    *,
+    help: str,
+    flag: str | None = None,
+    metavar: str | None = None,
+    section: str = "",
+    known: KnownNames | None = None,
 ) -> Mapping[str, str]:
-    """Declares a ``k=v`` option, empty by default, whose values may hold credentials."""
-    metadata = {"help": help, "secret": True, "flag": flag, "metavar": metavar, "section": section}
+    """Declares a ``k=v`` option, empty by default, whose values may hold credentials.
+
+    Args:
+        help: what it does, in one line.
+        flag: its short form on a command line.
+        metavar: what a command line's help calls its value.
+        section: the heading under which a command line's help lists it.
+        known: the names that the connector knows, so that a misspelt one is refused.
+    """
+    metadata = {"help": help, "secret": True, "flag": flag, "metavar": metavar, "section": section, "known": known}
     return typing.cast("Mapping[str, str]", _field({}, metadata))
 
 

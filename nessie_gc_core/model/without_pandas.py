@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 
 import pyarrow as pa
@@ -53,8 +52,11 @@ def check_pandas() -> None:
     Raises:
         ConfigurationError: pandas is not installed.
     """
-    if sys.modules.get("pandas", ...) is None or find_spec("pandas") is None:
-        raise ConfigurationError("to_pandas() needs pandas: pip install pandas (or use to_dict() or to_arrow())")
+    try:
+        import pandas  # noqa: F401 - however it is found or hidden
+    except ImportError as error:
+        said = "to_pandas() needs pandas: pip install pandas (or use to_dict() or to_arrow())"
+        raise ConfigurationError(said) from error
 
 
 def leave_pandas_out() -> None:

@@ -32,6 +32,7 @@ from nessie_gc_core.errors import PluginError
 from nessie_gc_core.model.files import FileReference, StoredNames
 from nessie_gc_core.model.next_steps import next_command
 from nessie_gc_core.model.options import ConnectorSpec
+from nessie_gc_core.model.schemes import unlisted_scheme
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.plugins.checks import check_connector, check_hooks, check_service
 from nessie_gc_core.plugins.known import KNOWN_CONNECTORS, KNOWN_SCHEMES
@@ -293,7 +294,7 @@ class PluginRegistry:
         """One line that says what to install for a URI scheme that no plugin claims."""
         if scheme in KNOWN_SCHEMES:
             return f"no plugin lists {scheme!r} locations: pip install {KNOWN_SCHEMES[scheme]}{self._broken()}"
-        return f"no installed plugin lists {scheme!r} locations{self._broken()}"
+        return f"no installed plugin lists {scheme!r} locations; {unlisted_scheme(scheme)}{self._broken()}"
 
     def veto(self, location: str, files: Sequence[FileReference]) -> dict[str, str]:
         """Asks every plugin which of the files must stay: path to reason. An error spares the whole batch."""

@@ -268,8 +268,10 @@ def check_engine(engine: Engine, choice: ConnectorChoice, locations: Iterable[st
 
 
 def _check_access(engine: Engine, choice: ConnectorChoice, locations: Iterable[str]) -> None:
-    """Refuses an engine whose workers cannot list what this process can."""
-    rows: list[Row] = [(listed,) for location in locations for listed in _listed(choice, location)]
+    """Refuses an engine whose workers cannot list what this process can; of others, the check of the location tells."""
+    with OpenConnectors(choice) as connectors:
+        listed = (each for location in locations for each in _listed(choice, location))
+        rows: list[Row] = [(each,) for each in listed if _problem_of(connectors, each) is None]
     asked = engine.dataset(to_batches(iter(rows), _LOCATIONS), _LOCATIONS)
     problems = asked.spread(["location"]).flat_map(_ListFirst(choice)).summary().column("problem").to_pylist()
     if problems:
@@ -320,12 +322,14 @@ class _ListFirst:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with OpenConnectors(self._choice) as connectors:
             locations = (location for batch in batches for (location,) in to_texts(batch, "location"))
-            yield from to_batches(
-                (row for location in locations for row in self._ask(connectors, location)), self.schema
-            )
+            problems = (_problem_of(connectors, location) for location in locations)
+            yield from to_batches(((problem,) for problem in problems if problem is not None), self.schema)
 
-    def _ask(self, connectors: OpenConnectors, location: str) -> Iterator[Row]:
-        try:
-            first_of(connectors.lister(location).list_files(location))
-        except Exception as error:  # noqa: BLE001 - whatever a lister raises is the answer
-            yield (f"{location}: {one_line(error)}",)
+
+def _problem_of(connectors: OpenConnectors, location: str) -> str | None:
+    """Why a location cannot be listed here; ``None``: it can."""
+    try:
+        first_of(connectors.lister(location).list_files(location))
+    except Exception as error:  # noqa: BLE001 - whatever a lister raises is the answer
+        return f"{location}: {one_line(error)}"
+    return None

@@ -50,6 +50,14 @@ class PruneParameters(PruneSettings):
     discard_deferred: bool = option(False, help="Delete it even if it has deferred deletions.")
     dry_run: bool = option(False, help="Only name them.")
 
+    def check(self) -> None:
+        """Rejects invalid parameters before anything is opened.
+
+        Raises:
+            ConfigurationError: the age is missing, or a status is invalid.
+        """
+        self.rule()
+
     def rule(self) -> PruneRule:
         """Which live sets are removed.
 

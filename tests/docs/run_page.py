@@ -2,26 +2,54 @@
 
 Python blocks share one namespace; console blocks are run by bash, and what they print is compared where the page
 shows it; TOML blocks are read as configuration files.
+
+``python run_page.py PAGE MODULE...``: Python has no such modules; blocks that import one themselves are left out.
 """
 
 from __future__ import annotations
 
 import doctest
 import json
+import re
 import subprocess
 import sys
 import traceback
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 from pages import Block, blocks
 
 _LIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
+class _Without(MetaPathFinder):
+    """Finds no module of some names, nor what is in it."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] in self._names:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        return None
+
+    def is_wanted(self, block: Block) -> bool:
+        """Whether a block says itself that it needs one."""
+        names = "|".join(map(re.escape, self._names))
+        return bool(names) and re.search(rf"^(?:import|from) (?:{names})\b", block.text, re.MULTILINE) is not None
+
+
 def main() -> int:
     namespace: dict[str, object] = {"__name__": "__page__"}
+    without = _Without(sys.argv[2:])
+    sys.meta_path.insert(0, without)
     for block in blocks(Path(sys.argv[1])):
-        if not block.is_run:
+        if not block.is_run or without.is_wanted(block):
             continue
         try:
             _run(block, namespace)

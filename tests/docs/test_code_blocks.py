@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -83,8 +84,13 @@ def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path, environment:
         _run(page, tmp_path, environment)
 
 
-def _run(page: Path, folder: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, str(Path(__file__).with_name("run_page.py")), str(page)]
+def test_the_page_about_python_needs_nothing_that_the_extra_of_the_local_engine_does_not_bring(tmp_path: Path) -> None:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("NESSIE_GC_")}
+    _run(DOCS / "how-to" / "python.md", tmp_path, {**own, "TZ": "UTC"}, without=("pandas", "pyspark"))
+
+
+def _run(page: Path, folder: Path, environment: dict[str, str], *, without: Sequence[str] = ()) -> None:
+    command = [sys.executable, str(Path(__file__).with_name("run_page.py")), str(page), *without]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr[-6000:]
 

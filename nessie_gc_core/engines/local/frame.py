@@ -19,7 +19,7 @@ class LocalFrame:
 
     Example::
 
-        plan.files.sql("SELECT unit, outcome, count(*) AS files FROM files GROUP BY ALL").to_pandas()
+        plan.files.sql("SELECT unit, outcome, count(*) AS files FROM files GROUP BY ALL").to_arrow()
     """
 
     def __init__(self, relation: duckdb.DuckDBPyRelation, *, owner: object = None) -> None:

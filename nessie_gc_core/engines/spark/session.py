@@ -61,16 +61,15 @@ def open_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     """Creates a session.
 
     Raises:
-        ConfigurationError: pyspark is not installed or too old, Java is missing or of the wrong version, or the
-            Connect server does not answer.
+        ConfigurationError: pyspark or pandas is not installed, pyspark is too old, Java is missing or of the wrong
+            version, or the Connect server does not answer.
     """
     try:
         from pyspark import __version__
     except ImportError as error:
-        raise ConfigurationError(
-            "`engine` spark needs PySpark: pip install 'nessie-gc-core[spark]' (or use `engine` local)"
-        ) from error
+        raise _lacking("PySpark") from error
     check_version(__version__)
+    _check_pandas()  # before a JVM starts
     chosen = master or conf.get("spark.master") or "local[*]"
     return _connect(chosen, conf) if chosen.startswith(CONNECT_SCHEME) else _start(chosen, conf)
 
@@ -210,13 +209,32 @@ def parallelism_of(session: SparkSession) -> int:
     return int(chosen or session.sparkContext.defaultParallelism)
 
 
-def check_session(session: SparkSession) -> None:
-    """Refuses a session that is too old, or would run a deletion twice.
+def _check_pandas() -> None:
+    """PySpark needs it to pass rows to Python, also as Arrow, and does not install it.
 
     Raises:
-        ConfigurationError: Spark is older than 3.5, or speculative execution is on.
+        ConfigurationError: it is not installed.
+    """
+    try:
+        import pandas  # noqa: F401 - however it is found or hidden
+    except ImportError as error:
+        raise _lacking("pandas") from error
+
+
+def _lacking(library: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"`engine` spark needs {library}: pip install 'nessie-gc-core[spark]' (or use `engine` local)"
+    )
+
+
+def check_session(session: SparkSession) -> None:
+    """Refuses a session that is too old, that cannot pass rows to Python, or that would run a deletion twice.
+
+    Raises:
+        ConfigurationError: Spark is older than 3.5, pandas is not installed, or speculative execution is on.
     """
     check_version(session.version)
+    _check_pandas()
     if str(session.conf.get("spark.speculation", "false")).lower() == "true":
         raise ConfigurationError("spark.speculation is true; set it to false, because a speculative task deletes twice")
 

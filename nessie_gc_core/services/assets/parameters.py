@@ -331,7 +331,7 @@ class AssetPageParameters(ConnectorOptions):
         None,
         section=_ASSETS,
         metavar="FOLDER",
-        help="Write the plots of the page to this folder, as PNG files.",
+        help="Write the plots of the page to this folder, as PNG files; it is created if need be.",
         per_machine=True,
     )
     seen_count: int = seen_count_option()
@@ -348,8 +348,8 @@ class AssetPageParameters(ConnectorOptions):
         check_seen_count(self.seen_count)
         if self.output is not None:
             _check_page(Path(self.output))
-        if self.plots is not None and not Path(self.plots).is_dir():
-            raise ConfigurationError(f"`plots` {self.plots!r} is not an existing folder; create it first")
+        if self.plots is not None and Path(self.plots).exists() and not Path(self.plots).is_dir():
+            raise ConfigurationError(f"`plots` {self.plots!r} is not a folder; name one, which is created if need be")
 
 
 def _check_page(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,9 @@ from typing import Any
 
 from nessie_gc_core.config.environment import variable_of
 from nessie_gc_core.config.given import refuse_blank
+from nessie_gc_core.config.property_names import FILE_PROPERTIES
 from nessie_gc_core.config.settings import SETTINGS
+from nessie_gc_core.config.specs import check_file_properties
 from nessie_gc_core.connectors import AnyService
 from nessie_gc_core.errors import ConfigurationError, PluginError
 from nessie_gc_core.model.next_steps import next_command
@@ -55,6 +58,22 @@ def check_names_live_set(registry: PluginRegistry, service: str, given: Mapping[
         )
 
 
+def check_parameters(parameters: ConnectorOptions, **known: object) -> None:
+    """Asks the parameters of a service what the service asks them before it opens anything.
+
+    Args:
+        parameters: those of one job; a check of theirs that needs something else is left to the run.
+        known: what a check may be given, by the names of its arguments.
+
+    Raises:
+        ConfigurationError: one is missing or invalid, so that every run would fail.
+    """
+    check = getattr(parameters, "check", None)
+    wanted = inspect.signature(check).parameters if check is not None else {}
+    if check is not None and wanted.keys() <= known.keys():
+        check(**{name: known[name] for name in wanted})
+
+
 def is_installed(registry: PluginRegistry, name: str) -> bool:
     """Whether the service of a job is there."""
     try:
@@ -92,7 +111,7 @@ class JobOptions:
         for key, value in options.items():
             name = key.replace("-", "_")
             if name in read:
-                _check_value(read[name], key, value)
+                self._check_value(read[name], key, value)
             elif name in self._of_any_service:
                 near = difflib.get_close_matches(name, read, n=1)
                 hint = (
@@ -112,7 +131,14 @@ class JobOptions:
                 read.setdefault(name, set()).add(group)
         for key, value in options.items():
             for group in read.get(key.replace("-", "_"), ()):
-                _check_value(group, key, value)
+                self._check_value(group, key, value)
+
+    def _check_value(self, group: type[ConnectorOptions], key: str, value: object) -> None:
+        refuse_blank(key, value, "the option")
+        name = key.replace("-", "_")
+        typed = group.typed({name: value}, spelled=hyphened)[name]  # type: ignore[dict-item]  # whatever TOML has
+        if name == FILE_PROPERTIES:
+            check_file_properties(typed, self.registry)
 
     def _of(self, service: str) -> Groups | None:
         """The options that a service reads; ``None`` if it is not installed."""
@@ -137,8 +163,3 @@ class JobOptions:
 
 def _declared(group: type[ConnectorOptions]) -> Groups:
     return {field.name: group for field in dataclasses.fields(group)}
-
-
-def _check_value(group: type[ConnectorOptions], key: str, value: object) -> None:
-    refuse_blank(key, value, "the option")
-    group.typed({key.replace("-", "_"): value}, spelled=hyphened)  # type: ignore[dict-item]  # whatever TOML has

@@ -141,3 +141,19 @@ def test_s28_a_foreign_endpoint_has_its_own_credentials_and_none_of_ours() -> No
 def test_s28_a_foreign_host_without_credentials_is_refused(said: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError, match="only to configured hosts"):
         storage_properties({**OURS, "uri": "http://catalog/api"}, said)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scheme", ["foo", "cosn", "obs", "ofs", "sftp"])
+def test_a_scheme_that_pyiceberg_does_not_read_is_named_whatever_hosts_are_trusted(scheme: str) -> None:
+    for configured in ({}, {"nessie-gc.trusted-hosts": "bucket"}):
+        with pytest.raises(ConfigurationError, match=f"no FileIO reads the scheme '{scheme}': set the property py-io-"):
+            GuardedFileIO(configured).new_input(f"{scheme}://bucket/t/1.metadata.json")
+
+
+def test_a_file_io_of_the_users_own_reads_any_scheme_of_trusted_hosts() -> None:
+    configured = {"py-io-impl": "no.such.FileIO"}
+    with pytest.raises(ConfigurationError, match="'bucket' is neither a host of the cloud nor in the configuration"):
+        GuardedFileIO(configured).new_input("foo://bucket/t/1.metadata.json")
+    with pytest.raises(ValueError, match="Could not initialize FileIO"):
+        GuardedFileIO({**configured, "nessie-gc.trusted-hosts": "bucket"}).new_input("foo://bucket/t/1.metadata.json")

@@ -83,6 +83,12 @@ def test_check_reaches_everything_and_touches_nothing(run: Run, lake: MemoryLake
     assert 0 == json.loads(run(*arguments, "--json").stdout)["exit_code"]
 
 
+def test_check_blames_no_worker_for_what_cannot_be_listed_anywhere(run: Run, lake: MemoryLake) -> None:
+    result = run("check", "--repository", "memory", "--allow", "sftp://nobody.invalid/lake/", "--engine", "local")
+    assert "failed  sftp://nobody.invalid/lake/: nothing is sent for sftp locations" in result.stdout
+    assert "ok      engine local: local runs" in result.stdout
+
+
 def test_s06_check_warns_of_a_branch_whose_tables_may_be_hidden(run: Run, lake: MemoryLake) -> None:
     lake.branch("another", at=None)
     lake.commit("another", put(lake.table("db.u", location="memory://warehouse/db/u").append("u.parquet").version))
@@ -140,6 +146,51 @@ def test_s27_check_reads_the_schedule(run: Run, lake: MemoryLake, home: Path, ol
     result = run("check", "--repository", "memory", "--engine", "local")
     assert said in result.stdout
     assert int(said.startswith("failed")) == result.exit_code
+
+
+@pytest.mark.parametrize(
+    ("service", "lacks"),
+    [
+        ("delete-unreferenced", "--table is missing"),
+        ("report", "--table is missing"),
+        ("remove-orphan-files", "--table is missing"),
+        ("compact", "--catalog is missing"),
+        ("rewrite-manifests", "--catalog is missing"),
+        ("explain", "--file is missing"),
+        ("restore", "say which files to restore"),
+        ("import-java", "--java-time-zone is missing"),
+        ("internal-gc", "--nessie-jdbc-url is missing"),
+        ("prune", "--older-than is missing"),
+    ],
+)
+def test_s27_check_refuses_a_job_of_any_service_that_can_never_run(
+    run: Run, lake: MemoryLake, home: Path, service: str, lacks: str
+) -> None:
+    (home / "nessie-gc.toml").write_text(f"[schedule.jobs.a]\nservice = '{service}'\nevery = 'P1D'\n")
+    result = run("check", "--repository", "memory", "--engine", "local")
+    (line,) = (line for line in result.stdout.splitlines() if "schedule:" in line)
+    assert line.startswith(f"failed  schedule: the job 'a' can never run as '{service}': {lacks}")
+    assert 1 == result.exit_code
+
+
+@pytest.mark.parametrize(
+    ("service", "options"),
+    [
+        ("delete-unreferenced", "table = 'nessie.gc.unreferenced'"),
+        ("compact", "catalog = 'lake'"),
+        ("prune", "prune-older-than = 'P90D'"),
+        ("health", ""),
+        ("autotag", ""),
+        ("expire-snapshots", "older-than = 'P30D'"),
+    ],
+)
+def test_check_accepts_jobs_that_have_what_their_services_need(
+    run: Run, lake: MemoryLake, home: Path, service: str, options: str
+) -> None:
+    file = f"[schedule.jobs.a]\nservice = '{service}'\nevery = 'P1D'\noptions = {{ {options} }}\n"
+    (home / "nessie-gc.toml").write_text(file)
+    result = run("check", "--repository", "memory", "--engine", "local")
+    assert "ok      schedule: valid; 1 job" in result.stdout.splitlines()
 
 
 def test_check_asks_about_what_a_sweep_would_list(run: Run, lake: MemoryLake, home: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from nessie_gc_core.engines.spark.jvm import FEW_CORES
-from nessie_gc_core.engines.spark.session import JVM_OPTIONS, properties_of
+from nessie_gc_core.engines.spark.session import JVM_OPTIONS, open_session, properties_of
+from nessie_gc_core.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]"])
@@ -51,3 +53,11 @@ def test_other_properties_of_a_site_make_no_difference(tmp_path: Path, monkeypat
     (tmp_path / "spark-defaults.conf").write_text(text, encoding="utf-8")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert JVM_OPTIONS in properties_of("local[2]", {}, available=1)
+
+
+def test_spark_without_pandas_is_refused_before_a_jvm_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(
+        ConfigurationError, match=r"^`engine` spark needs pandas: pip install 'nessie-gc-core\[spark\]'"
+    ):
+        open_session("local[1]", {})

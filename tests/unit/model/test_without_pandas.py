@@ -43,6 +43,17 @@ def test_a_missing_pandas_stays_missing() -> None:
     assert said(program) == "No module named 'pandas'\n"
 
 
+HIDDEN = """
+import sys
+class Hidden:
+    def find_spec(self, name, path, target=None):
+        if name == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name=name)
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+@pytest.mark.parametrize("how", ['import sys; sys.modules["pandas"] = None', HIDDEN])
 @pytest.mark.parametrize(
     "rows",
     [
@@ -50,11 +61,10 @@ def test_a_missing_pandas_stays_missing() -> None:
         "import duckdb; from nessie_gc_core.engines.local.frame import LocalFrame as F; r = F(duckdb.sql('SELECT 1'))",
     ],
 )
-def test_rows_that_are_asked_for_without_pandas_say_what_to_install(rows: str) -> None:
+def test_rows_that_are_asked_for_without_pandas_say_what_to_install(rows: str, how: str) -> None:
     program = f"""
-import sys
 {rows}
-sys.modules["pandas"] = None
+{how}
 try:
     r.to_pandas()
 except Exception as error:

@@ -8,16 +8,19 @@ from typing import Any, NoReturn, Self
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest.auth import AUTH_MANAGER
-from pyiceberg.io import PY_IO_IMPL, FileIO, InputFile, OutputFile, load_file_io
+from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO, FileIO, InputFile, OutputFile, load_file_io
 
 from nessie_gc_core.errors import ConfigurationError
 from nessie_gc_core.model.hosts import host_refusal
 from nessie_gc_core.model.locations import scheme_of
+from nessie_gc_core.model.schemes import unread_scheme
 from nessie_gc_iceberg_catalog.storage_access import storage_properties
 
 _INNER = "nessie-gc.py-io-impl"
 """The property that keeps the configured FileIO while ours replaces it."""
 
+_READABLE = {*SCHEMA_TO_FILE_IO, "gcs"}
+"""The schemes that PyIceberg reads; for the last one it takes PyArrow, without a table of its own."""
 _GUARDED, _WRITING = (f"nessie_gc_iceberg_catalog.guarded_io.{name}" for name in ("GuardedFileIO", "WritingFileIO"))
 
 
@@ -46,7 +49,8 @@ class GuardedFileIO(FileIO):
     def _inner_of(self, location: str) -> FileIO:
         """The FileIO of the store of a location, whose host may be asked."""
         properties = storage_properties(self.properties, self._said)
-        refusal = host_refusal(location, _texts(properties))
+        named = _texts(_inner(properties))
+        refusal = unread_scheme(scheme_of(location), named, _READABLE) or host_refusal(location, _texts(properties))
         if refusal is not None:
             raise ConfigurationError(f"{location!r} is not opened: {refusal}")
         store = _store_of(location)

@@ -13,6 +13,7 @@ from nessie_gc_core.model.options import check_identity, secret_mapping
 from nessie_gc_core.model.table_patterns import TablePatterns, compiled
 from nessie_gc_core.model.unpacking import MAX_RATIO, metadata_limit
 from nessie_gc_iceberg_catalog.managers import Managers
+from nessie_gc_iceberg_catalog.property_names import CATALOG_NAMES
 from nessie_gc_iceberg_catalog.selection import Selection
 
 
@@ -45,7 +46,9 @@ class IcebergCatalogOptions(ConnectorOptions):
         None, help="name of this catalog in the store of live sets; unique, and independent of the address"
     )
     warehouse: str | None = option(None, help="the catalog's warehouse, if it needs one")
-    properties: Mapping[str, str] = secret_mapping(help="further PyIceberg catalog and FileIO properties, k=v")
+    properties: Mapping[str, str] = secret_mapping(
+        help="further PyIceberg catalog and FileIO properties, k=v", known=CATALOG_NAMES
+    )
     vended_credentials: VendedCredentials = option(
         VendedCredentials.METADATA,
         help="use the credentials that a REST catalog gives with a table to read its metadata file (metadata), also "

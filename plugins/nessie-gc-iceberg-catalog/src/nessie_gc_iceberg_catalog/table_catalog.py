@@ -14,6 +14,7 @@ from nessie_gc_core.model.options import OptionValue, secret_mapping
 from nessie_gc_iceberg_catalog.catalogs import CatalogAddress
 from nessie_gc_iceberg_catalog.errors import translated
 from nessie_gc_iceberg_catalog.options import IcebergCatalogOptions
+from nessie_gc_iceberg_catalog.property_names import CATALOG_NAMES
 from nessie_gc_iceberg_catalog.tables import PyIcebergTables
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ _IS_NESSIE, _NESSIE_BASE = "nessie.is-nessie-catalog", "nessie.iceberg-base-uri"
 class TableCatalogOptions(ConnectorOptions):
     """What PyIceberg's own configuration does not say."""
 
-    properties: Mapping[str, str] = secret_mapping(help="further PyIceberg catalog and FileIO properties, k=v")
+    properties: Mapping[str, str] = secret_mapping(
+        help="further PyIceberg catalog and FileIO properties, k=v", known=CATALOG_NAMES
+    )
     retries: int = option(4, help="how often to repeat a commit after a conflict")
 
 

@@ -9,6 +9,7 @@ from nessie_gc_core import ConnectorOptions, option, options
 from nessie_gc_core.model.options import secret_mapping
 from nessie_gc_core.model.unpacking import MAX_RATIO, MEBIBYTE, Limit, metadata_limit
 from nessie_gc_core.model.urls import check_endpoints
+from nessie_gc_iceberg_files.property_names import FILE_IO_NAMES
 
 METADATA_LIMIT = metadata_limit()
 MANIFEST_LIST_LIMIT = Limit(option="max_manifest_list_bytes", most=256 * MEBIBYTE)
@@ -29,8 +30,9 @@ class StorageOptions(ConnectorOptions):
     """How the stores are reached."""
 
     properties: Mapping[str, str] = secret_mapping(
+        known=FILE_IO_NAMES,
         help="Iceberg FileIO properties, such as s3.endpoint, gcs.oauth2.token, adls.account-key, py-io-impl; also "
-        "fsspec.<scheme>, hdfs.conf-dir, and s3.client, gcs.client and adls.client (native or fsspec)"
+        "fsspec.<scheme>, hdfs.conf-dir, and s3.client, gcs.client and adls.client (native or fsspec)",
     )
 
     def __post_init__(self) -> None:

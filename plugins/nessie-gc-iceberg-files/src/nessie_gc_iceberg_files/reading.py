@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nessie_gc_core.connectors import CredentialSource
 from nessie_gc_core.errors import ConfigurationError, MissingFileError, NessieGcError, UnreadableFileError
+from nessie_gc_core.model.schemes import FILE_IO, unread_scheme
 from nessie_gc_core.model.unpacking import Limit
 from nessie_gc_iceberg_files.fsspec_options import is_read_by_pyiceberg
 from nessie_gc_iceberg_files.name_nodes import name_nodes, refusal_of
@@ -20,8 +21,6 @@ from nessie_gc_iceberg_files.vended_access import vended_properties
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
-
-_FILE_IO = "py-io-impl"
 
 
 class FileReader:
@@ -60,7 +59,7 @@ class FileReader:
             place = place_of(path)
         except ValueError as error:
             raise UnreadableFileError(path, str(error)) from error
-        refusal = refusal_of(path, self._properties)  # a FileIO would ask any host that a path names
+        refusal = self._refusal(path, place)
         if refusal is not None:
             raise UnreadableFileError(path, refusal)
         started, found = time.perf_counter(), b""
@@ -74,14 +73,24 @@ class FileReader:
         except Exception as error:  # whatever a FileIO raises means the same: not read
             if _says_missing(error):
                 raise MissingFileError(path, "it does not exist") from error
-            raise UnreadableFileError(path, one_line(error) or type(error).__name__) from error
+            raise UnreadableFileError(path, _reason(error)) from error
         finally:
             asked(started, len(found))
         return found
 
+    def _refusal(self, path: str, place: Place) -> str | None:
+        """Why a path is not asked for: nobody reads it, or a FileIO would ask any host that it names (S28)."""
+        if self._is_through_file_io(place):
+            from pyiceberg.io import SCHEMA_TO_FILE_IO
+
+            unread = unread_scheme(place.scheme, self._properties, SCHEMA_TO_FILE_IO)
+            if unread is not None:
+                return unread
+        return refusal_of(path, self._properties)
+
     def _is_through_file_io(self, place: Place) -> bool:
         """Whether one is asked for, or only PyIceberg knows the scheme, or knows it and nothing is said for fsspec."""
-        if _FILE_IO in self._properties:
+        if FILE_IO in self._properties:
             return True
         if place.scheme in SCHEMES or name_nodes(place, self._properties) is not None:
             return False
@@ -115,6 +124,12 @@ def _load_file_io(properties: dict[str, str], path: str) -> FileIO:
         return load_file_io(properties, path)
     except (ValueError, ImportError) as error:
         raise ConfigurationError(f"no FileIO can be loaded for {path}: {one_line(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"the library {error.name} is missing: install it"
+    return one_line(error) or type(error).__name__
 
 
 def _says_missing(error: BaseException) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from nessie_gc_core.errors import ConfigurationError
+from nessie_gc_core.model.known_names import doubtful_names
 from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_iceberg_files.places import ADLS_SCHEMES, GCS_SCHEMES, S3_SCHEMES, Place, place_of
+from nessie_gc_iceberg_files.property_names import FILE_IO_NAMES
 
 STORAGE_CREDENTIALS = "nessie-gc.storage-credentials"
 """The property with the list, as JSON."""
@@ -114,6 +116,9 @@ def _entry(number: int, prefix: Any, config: Any) -> _Entry:
     other = sorted(name for name in config if not name.startswith(names))
     if other:
         raise _wrong(f"the config of entry {number} has {other[0]!r}, which is not a property of its store")
+    for doubt in doubtful_names(config, [FILE_IO_NAMES]):
+        if doubt.is_error:
+            raise _wrong(f"the config of entry {number} has an {doubt}")
     key = place.key if not place.key or place.key.endswith("/") else f"{place.key}/"
     return _Entry(family, place.authority, key, config)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from nessie_gc_core.errors import NessieGcError, UnreadableFileError, UnwritableFileError
-from nessie_gc_iceberg_files.name_nodes import refusal_of
 from nessie_gc_iceberg_files.places import place_of
 from nessie_gc_iceberg_files.reading import FileReader
 from nessie_gc_iceberg_files.stores import one_line
@@ -24,7 +23,7 @@ class FileWriter(FileReader):
         """
         try:
             place = place_of(path)
-            refusal = refusal_of(path, self._properties)
+            refusal = self._refusal(path, place)
             if refusal is not None:
                 raise UnwritableFileError(path, refusal)
             if self._is_through_file_io(place):

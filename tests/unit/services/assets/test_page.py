@@ -231,8 +231,7 @@ def test_a_page_replaces_an_earlier_one(filled: AssetLake, tmp_path: Path) -> No
         ({"output": "nowhere/page.html"}, "the folder 'nowhere' does not exist"),
         ({"output": "page.pdf"}, "must end in .html"),
         ({"output": "folder.html"}, "is a folder"),
-        ({"plots": "nowhere"}, "'nowhere' is not an existing folder"),
-        ({"plots": "file"}, "'file' is not an existing folder"),
+        ({"plots": "file"}, "'file' is not a folder"),
         ({"seen_count": 0}, "`seen_count` must be at least 1"),
         ({"table": "assets"}, "CATALOG.NAMESPACE.TABLE"),
     ],
@@ -246,6 +245,12 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(
     Path("file").touch()
     with pytest.raises(ConfigurationError, match=re.escape(message)):
         assets.show(**given)  # there is no table either, which is not what it says
+
+
+def test_the_folder_of_the_plots_is_created(filled: AssetLake, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "plots"
+    filled.show(plots=str(folder))
+    assert {f"{name}.png" for name in PLOTS} == {path.name for path in folder.iterdir()}
 
 
 def test_a_file_that_cannot_be_written_is_named(filled: AssetLake, tmp_path: Path) -> None:
