@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import quote
@@ -24,6 +24,7 @@ from nessie_gc_memory import MemoryRepository, TableState
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import SafetyError
+from nessie_gc_core.model.locations import SCHEME_ALIASES, LocationRules
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.finding_parameters import Membership
 from nessie_gc_core.services.parameters import SweepParameters
@@ -33,13 +34,15 @@ DAY = timedelta(days=1)
 PLACES = (*LOCATIONS, "wh/db/c", "wh/x/d", "wh2/db/e")
 UNIQUE_NAMES = ("{}.parquet", "p=1:2/{} b.parquet", "P=A/{}+c.parquet", "p=a%20b/{}ü.parquet", ".hidden/{}#d?.parquet")
 """Names of files, each with a number, for a lost file keeps all that are called like it (S30)."""
-MARKS = ("_delta_log/00000000000000000000.json", ".hoodie/hoodie.properties", "snapshot/snapshot-1", "_versions/1.manifest")  # fmt: skip
+_DELTA = "_delta_log/00000000000000000000.json"
+MARKS = (_DELTA, ".hoodie/hoodie.properties", "snapshot/snapshot-1", "_versions/1.manifest")
 QUARANTINES = tuple(
     [kind.format(bucket) for bucket in ("wh", "wh2")]
     for kind in ("memory://{}/held/", "versions:memory://{}/", "tags:memory://{}/")
 )
 MOST_COLLECTIONS = 3
 """Before the last one."""
+_RULES = LocationRules(scheme_aliases={**SCHEME_ALIASES, "memory": "s3"})
 _KEY = re.compile(r"(memory://[^/]+/)(.*)")
 
 
@@ -49,22 +52,46 @@ class EventfulAuthor(Author):
     def __init__(self, choose: Choose, *, beside: EventfulAuthor | None = None) -> None:
         super().__init__(choose, names=UNIQUE_NAMES, locations=PLACES, beside=beside)
         self._spelled: set[str] = set() if beside is None else beside._spelled
+        self.elsewhere: set[str] = set() if beside is None else beside.elsewhere
+        """Files that are spelled as if they were in a place that nobody knows."""
+        self.in_a_hurry = False
+        self.neighbours = 0 if beside is None else 2
+        """How often tables of another repository are registered here as well; they may be dropped there later."""
+        if beside is not None:
+            beside.neighbours = 2
 
     @property
     def states(self) -> dict[str, TableState]:
         """Every state that was ever committed here or in the lake beside, by its metadata file."""
         return self._states
 
+    def step(self) -> None:
+        """As any step, but a collection that runs meanwhile would lose its lease in hours."""
+        if self.in_a_hurry:
+            self._choose(self._happenings())()
+        else:
+            super().step()
+
     def create(self) -> None:
         """Creates a table."""
         self._create()
 
-    def branch_at_an_old_commit(self) -> None:
-        """Makes something live again that may be in quarantine."""
-        self._make_reference()
+    def branch_at_an_old_commit(self, needing: Collection[str]) -> None:
+        """Makes something live again, if possible something that needs one of some files."""
+        commits = [
+            commit.commit_id
+            for commit in self.lake.history.commits()
+            for content in (each.content for each in commit.operations)
+            if content is not None and not self.lake.needed[content.metadata_location or ""].isdisjoint(needing)
+        ]
+        if commits:
+            self.lake.branch(f"r{self.lake.next_number()}", self._choose(commits))
+        else:
+            self._make_reference()
 
     def _happenings(self) -> list[Callable[[], None]]:
-        return [*super()._happenings(), self._take_over, self._take_over]
+        more = [*[self._take_over] * 2, *[self.hand_over] * 2, *[self._adopt] * self.neighbours]
+        return [*super()._happenings(), *more]
 
     def _new_name(self) -> str:
         return self._choose(self._names).format(self.lake.next_number())
@@ -74,9 +101,19 @@ class EventfulAuthor(Author):
         branch = self._branch()
         state = self._table(branch)
         if state is not None:
-            other = self._states[self._choose(sorted(self._states))]
-            files = sorted({path for files in other.files.values() for path in files if self.lake.has(path)})
-            self._put(branch, state.append(self._new_name(), *([self._choose(files)] if files else [])))
+            files = {path for other in self._states.values() for some in other.files.values() for path in some}
+            there = sorted(path for path in files if self.lake.has(path))
+            others = [path for path in there if not path.startswith(f"{state.location}/")] or there
+            self._put(branch, state.append(self._new_name(), *([self._choose(others)] if others else [])))
+
+    def hand_over(self) -> None:
+        """A table takes over a file of another one, which forgets it: nobody else needs it any more."""
+        branch = self._branch()
+        guest, host = self._table(branch), self._table(branch)
+        if guest is None or host is None or guest.location == host.location or host.current is None:
+            return
+        files = sorted(path for manifest in host.manifests[host.current] for path in host.files[manifest])
+        self._put(branch, guest.append(self._choose(files)), host.overwrite(self._new_name()).hold())
 
     def _put(self, branch: str, *states: TableState) -> None:
         for manifest in sorted({path for state in states for path in state.files} - self._spelled):
@@ -88,6 +125,9 @@ class EventfulAuthor(Author):
 
     def _respell(self, manifest: str, found: dict[str, list[str]]) -> None:
         spelled = [self._choose(_SPELLINGS)(path) for path in found["files"]]
+        for path, name in zip(found["files"], spelled, strict=True):
+            if not _RULES.place(name).startswith(_RULES.place(path.partition("/data/")[0])):
+                self.elsewhere.add(path)
         if spelled != found["files"]:
             self.lake.put(manifest, json.dumps({**found, "files": spelled}).encode())
 
@@ -135,7 +175,16 @@ class EventfulLake:
         self._services = [replace(services, repository=each) for each in repositories]
         self._policy = choose(["1", "1", "2", "PT20H", "P10D"])
         sides = [Side(repository=each.repository) for each in self._services]
-        self.model = Model(lake=self.lake, states=first.states, store=services.store, sides=sides, policy=self._policy)
+        self.model = Model(
+            lake=self.lake,
+            states=first.states,
+            elsewhere=first.elsewhere,
+            store=services.store,
+            sides=sides,
+            policy=self._policy,
+        )
+        self._writing = self._collected = self._authors
+        """Where something happens, and what is collected."""
         self._collections = 0
         self.steps: list[str] = []
         """What happened, in order."""
@@ -151,17 +200,33 @@ class EventfulLake:
             self._happen(self._choose(self._authors), EventfulAuthor.create)
         self._work(self._choose(range(2, 8)))
         self._wait(timedelta(days=3))
-        happenings = [
-            self._write, self._write, self._write, self._damage, self._damage, self._repair, self._mark_foreign,
-            self._appear_again, self._collect, self._collect, self._collect, self._restore, self._purge, self._purge,
-        ]  # fmt: skip
-        for _ in range(self._choose(range(3, 12))):
-            self._choose(happenings)()
+        for happen in self._plan():
+            happen()
             if self.model.wrong:
                 return self.model.wrong
             self._wait(timedelta(hours=self._choose([1, 30, 24 * 12, 24 * 40])))
         self._finish()
         return self.model.wrong
+
+    def _plan(self) -> list[Callable[[], None]]:
+        """Anything in any order, or what leads to something rare, with anything in between."""
+        anything = [
+            self._write, self._write, self._write, self._damage, self._damage, self._repair, self._mark_foreign,
+            self._appear_again, self._collect, self._collect, self._quarantine, self._restore, self._purge,
+        ]  # fmt: skip
+        rare = self._choose(
+            [
+                [self._choose(anything) for _ in range(self._choose(range(2, 9)))],
+                [self._hand_over, self._collect, self._damage_a_guest, self._write],
+                [self._damage_a_guest, self._collect, self._repair, self._collect],
+                [self._write, self._quarantine, self._appear_again, self._purge],
+                [self._write, self._quarantine, self._appear_again, self._collect, self._purge],
+            ]
+        )
+        more = [(number, self._choose(anything)) for number in range(self._choose(range(3)))]
+        for at, happening in more:
+            rare.insert(self._choose(range(at, len(rare) + 1)), happening)
+        return rare
 
     # ---- what writers do ------------------------------------------------------------------------------
     def _say(self, step: str) -> None:
@@ -172,7 +237,7 @@ class EventfulLake:
 
     def _work(self, steps: int) -> None:
         for _ in range(steps):
-            self._happen(self._choose(self._authors), EventfulAuthor.step)
+            self._happen(self._choose(self._writing), EventfulAuthor.step)
 
     def _happen(self, author: EventfulAuthor, what: Callable[[EventfulAuthor], None]) -> None:
         before = {each.commit_id for each in author.lake.history.commits()}
@@ -199,9 +264,13 @@ class EventfulLake:
     def _write(self) -> None:
         self._work(self._choose(range(1, 5)))
 
+    def _hand_over(self) -> None:
+        for _ in range(2):
+            self._happen(self._choose(self._authors), EventfulAuthor.hand_over)
+
     def _appear_again(self) -> None:
-        author = self._choose(self._authors)
-        author.branch_at_an_old_commit()
+        author = self._choose(self._writing)
+        author.branch_at_an_old_commit(self._choose([self.model.stored().held, frozenset[str]()]))
         new = author.lake.history.references()[-1]
         self._say(f"{new.name} of {self._authors.index(author)} at {(new.commit_id or '')[:6]}")
 
@@ -213,7 +282,14 @@ class EventfulLake:
 
     def _damage(self) -> None:
         """Something that a live version names cannot be read any more, or is gone."""
-        paths = sorted(path for path in self.model.structure() if self.lake.has(path))
+        self._damage_one_of(self.model.structure())
+
+    def _damage_a_guest(self) -> None:
+        """The same of a table that took over files."""
+        self._damage_one_of(self.model.structure_of_guests())
+
+    def _damage_one_of(self, found: Collection[str]) -> None:
+        paths = sorted(path for path in found if self.lake.has(path))
         if not paths:
             return
         path = self._choose(paths)
@@ -242,6 +318,7 @@ class EventfulLake:
         return None if len(self._authors) == 1 else self._choose([None, 0, 1])
 
     def _of(self, side: int | None) -> LakeServices:
+        self._collected = [self._authors[number] for number in self._sides(side)]
         if side is None:
             others = [author.lake for author in self._authors[1:]]
             return self._services[0].together_with(*others) if others else self._services[0]
@@ -259,14 +336,18 @@ class EventfulLake:
             self._say(f"looked at {other}")
             self._wait(timedelta(minutes=1))
 
-    def _collect(self) -> None:
+    def _quarantine(self) -> None:
+        self._collect(quarantine=self._choose(QUARANTINES))
+
+    def _collect(self, quarantine: Sequence[str] = ()) -> None:
         if self._collections >= MOST_COLLECTIONS:
             return
         self._collections += 1
         side = self._side()
         aside = self.model.never_read(self._sides(side)) if self._choose([False, True]) else {}
         sweep = SweepParameters(
-            quarantine=self._choose([(), (), self._choose(QUARANTINES)]),
+            quarantine=quarantine,
+            quarantine_for=self._choose([DAY, 30 * DAY]),
             dropped_after=self._choose([None, None, timedelta(0), 3 * DAY]),
             membership=self._choose([Membership.EXACT, Membership.EXACT, Membership.BLOOM]),
             strict=side is not None,
@@ -282,8 +363,15 @@ class EventfulLake:
         return list(range(len(self._authors))) if side is None else [side]
 
     def _between(self) -> None:
+        """Something that happens during a collection, in the repositories that it knows."""
         if self._choose([False, False, True]):
+            before, self._writing = self._writing, self._collected
+            for author in self._writing:
+                author.in_a_hurry = True
             self._choose([self._write, self._appear_again])()
+            for author in self._writing:
+                author.in_a_hurry = False
+            self._writing = before
 
     def _at_once(self, services: LakeServices, sweep: SweepParameters) -> GcReport:
         return services.collect(self._policy, sweep=sweep, between=self._between)
@@ -324,8 +412,16 @@ class EventfulLake:
         self.model.check_restored(before)
 
     def _purge(self) -> None:
+        """A purge; most come after a collection, or nothing is purged (S29)."""
+        if not self.model.stored().held and not self.model.stored().tagged:
+            return
+        self._wait(self._choose([DAY, 40 * DAY]))
         side = self._side()
         self._look_at_the_other(side)
+        if self._choose([True, True, False]):
+            self._run(side, SweepParameters(strict=side is not None), self._quietly)
+            self._wait(timedelta(minutes=1))
+            self._between()
         before = self.model.stored()
         purge(self._of(side))
         self._say(f"purged: {sorted(before.everything - self.model.stored().everything)}")

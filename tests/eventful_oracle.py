@@ -1,7 +1,7 @@
 """The oracle of eventful lakes: what must still be there after each step, and what must be gone in the end.
 
-It knows nothing of how the collector works. It asks every state that was ever written what it needs, as it was made, and
-remembers which states the collections could read.
+It knows nothing of how the collector works. It asks every state that was ever written what it needs, as it was made,
+and remembers which states the collections could read.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class Model:
     lake: MemoryLake
     states: Mapping[str, TableState]
     """Every state by its metadata file."""
+    elsewhere: Collection[str]
+    """Files that are spelled as if they were in places that nobody knows: found by their names only (S30)."""
     store: MemoryLiveSetStore
     sides: Sequence[Side]
     policy: str
@@ -107,6 +109,12 @@ class Model:
         if version is None:
             return {path for side in self.sides for each in self.live(side) for path in self.structure(each)}
         return self._structure_of(self.state(version))
+
+    def structure_of_guests(self) -> set[str]:
+        """The same of live versions that have files outside their own homes."""
+        live = [version for side in self.sides for version in self.live(side)]
+        guests = [v for v in live if any(not _is_below(p, _homes(self.state(v))) for p in self.state(v).needed)]
+        return {path for version in guests for path in self.structure(version)}
 
     def is_readable(self, version: ContentVersion, paths: Collection[str]) -> bool:
         """Whether all that leads to a version's data files is there and as it was written."""
@@ -161,8 +169,13 @@ class Model:
         return found is not None and found.data in NAMING_NO_PLACE
 
     # ---- what must stay -------------------------------------------------------------------------------
-    def _protected(self, paths: Collection[str], aside: Collection[str] = ()) -> set[str]:
-        """What live states are known to need: paths, and homes of which all must stay, with a slash at their end."""
+    def _protected(
+        self, paths: Collection[str], aside: Collection[str] = (), sides: Sequence[int] = (0, 1)
+    ) -> set[str]:
+        """What live states are known to need: paths, and homes of which all must stay, with a slash at their end.
+
+        A file that is found by its name only is needed by whom the run can read.
+        """
         found = set[str]()
         for number, side in enumerate(self.sides):
             set_aside = self._set_aside(side, aside)
@@ -171,11 +184,12 @@ class Model:
                 state, known = self.state(version), side.read.get(version.content_id, set())
                 homes = {home for home in (*known, *self._shown_homes(state, paths)) if home.endswith("/")}
                 if self.is_readable(version, paths):
-                    found |= state.needed
+                    found.update(state.needed if number in sides else state.needed.difference(self.elsewhere))
                 elif version.identity in unreadable:
                     found |= homes
                     if version.content_id not in set_aside:
-                        found.update(path for path in state.needed if path in known or _is_below(path, homes))
+                        reached = known.difference(self.elsewhere)
+                        found.update(path for path in state.needed if path in reached or _is_below(path, homes))
         return found
 
     def _shown_homes(self, state: TableState, paths: Collection[str]) -> Iterator[str]:
@@ -200,7 +214,7 @@ class Model:
         after = self.stored()
         available = before.paths | after.paths
         went = before.paths - after.paths
-        protected = self._protected(available, aside)
+        protected = self._protected(available, aside, sides)
         young = self.lake.time - DAY
         foreign = self._foreign()
         for path in sorted(went):
@@ -330,6 +344,7 @@ def _homes(state: TableState) -> Iterator[str]:
 
 
 def _is_below(path: str, places: Iterable[str]) -> bool:
+    """Whether a path is below one of those places that end in a slash."""
     return any(place.endswith("/") and path.startswith(place) for place in places)
 
 

@@ -104,17 +104,18 @@ class OtherRepositories:
         yield from (reached.place for reached in self._store.reached(name) if reached.place)
 
     def _in(self, live_set: LiveSet) -> Iterator[str]:
-        """Raw places of a live set, of contents that no sweep located those that they say themselves."""
+        """Raw places of a live set: where its contents are, and where their metadata is, readable or not.
+
+        Of contents that no sweep located also those above their metadata.
+        """
         located = set[str]()
         for content_id, location in self._store.base_locations(live_set.id):
             located.add(content_id)
             yield location
-        others = (id_ for id_ in self._store.content_ids(live_set.id) if id_ not in located)
-        for some in in_pieces(others, ASKED_AT_ONCE):
-            for version in self._store.content_versions(live_set.id, content_ids=some):
-                yield from said_places(version)
-                if version.metadata_location is not None:
-                    yield home_of_metadata(version.metadata_location)
+        for version in self._store.content_versions(live_set.id):
+            yield from said_places(version)
+            if version.content_id not in located and version.metadata_location is not None:
+                yield home_of_metadata(version.metadata_location)
 
     def _is_located(self, live_set: LiveSet) -> bool:
         return next(iter(self._store.base_locations(live_set.id)), None) is not None

@@ -220,6 +220,24 @@ def test_s20_a_dropped_table_whose_files_another_repository_took_over_stays(
     assert theirs.repository.identity() in report.refused[PLACE]
 
 
+def test_s20_metadata_that_the_other_repository_cannot_read_is_still_its_own(
+    lake: MemoryLake, services: LakeServices, theirs: LakeServices, beside: MemoryLake
+) -> None:
+    """Another branch there shows a state that can be read, in another location."""
+    table(lake, "t")
+    elsewhere = table(beside, "theirs")
+    moved = elsewhere.move_to(PLACE)
+    beside.branch("old", "main")
+    beside.commit("main", put(moved.version))
+    theirs.collect("1")
+    lake.put(moved.metadata_location, b"broken")
+    lake.advance(3 * DAY)
+    theirs.collect("1")
+    with pytest.raises(SafetyError, match="`strict`"):
+        services.collect("1", sweep=SweepParameters(strict=True))
+    assert moved.metadata_location in lake.paths()
+
+
 def test_s20_a_table_that_the_other_repository_has_since_its_last_collection_is_shared(
     lake: MemoryLake, services: LakeServices, theirs: LakeServices, beside: MemoryLake
 ) -> None:
