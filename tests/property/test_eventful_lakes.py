@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Callable
 
 import pytest
@@ -58,3 +59,19 @@ def test_no_eventful_lake_loses_a_file_or_keeps_garbage_without_a_reason(group: 
 
     with SmallEngine() as engine:
         lives()
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_the_local_engine_does_the_same_to_an_eventful_lake(number: int) -> None:
+    lived = [steps_of(number, engine) for engine in (SmallEngine(), LocalEngine(workers=2))]
+    assert lived[0] == lived[1]
+
+
+def steps_of(number: int, engine: Engine) -> list[str]:
+    """The steps of a lake; in every process, lakes have other names."""
+    with engine:
+        lake = EventfulLake(random.Random(number).choice, engine)
+        assert [] == lake.live()
+    for name in lake.names:
+        MemoryLake.forget(name)
+    return [re.sub(r"(memory:)?(history|beside)-[-0-9a-f]+", "", step) for step in lake.steps]
