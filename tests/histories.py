@@ -31,9 +31,17 @@ class Choose(Protocol):
 class Author:
     """Writes a history, one random step at a time; steps that make no sense where they come do nothing."""
 
-    def __init__(self, choose: Choose, *, names: Sequence[str] = NAMES, beside: Author | None = None) -> None:
+    def __init__(
+        self,
+        choose: Choose,
+        *,
+        names: Sequence[str] = NAMES,
+        locations: Sequence[str] = LOCATIONS,
+        beside: Author | None = None,
+    ) -> None:
         self._choose = choose
         self._names = names
+        self._locations = locations
         self._beside = beside
         self.lake: MemoryLake
         self.lake = MemoryLake.named(f"history-{next(_names)}") if beside is None else LakeBeside(beside.lake)
@@ -44,13 +52,16 @@ class Author:
     def step(self) -> None:
         """Some time, then one thing that happens."""
         self.lake.advance(timedelta(hours=self._choose([0, 1, 5, 30])))
+        self._choose(self._happenings())()
+
+    def _happenings(self) -> list[Callable[[], None]]:
         happenings: list[Callable[[], None]] = [
             self._change, self._change, self._change, self._create, self._rename, self._drop_table,
             self._make_reference, self._drop_reference, self._assign, self._merge, self._leave_garbage,
         ]  # fmt: skip
         if self._beside is not None:
             happenings.append(self._adopt)
-        self._choose(happenings)()
+        return happenings
 
     def _branch(self) -> str:
         return self._choose([r.name for r in self.lake.history.references() if r.kind is ReferenceKind.BRANCH])
@@ -73,7 +84,7 @@ class Author:
 
     def _create(self) -> None:
         number = self.lake.next_number()
-        location = f"memory://{self._choose(LOCATIONS)}"
+        location = f"memory://{self._choose(self._locations)}"
         table = self.lake.table(f"db.t{number}", location=location, content_id=f"id-{number}")
         self._put(self._branch(), table.append(self._new_name()))
 
@@ -87,7 +98,7 @@ class Author:
             lambda: state.overwrite(self._new_name()),
             lambda: state.hold(min(state.snapshots)) if state.snapshots else state,
             lambda: state.hold(),
-            lambda: state.move_to(f"memory://{self._choose(LOCATIONS)}"),
+            lambda: state.move_to(f"memory://{self._choose(self._locations)}"),
             lambda: state.expire(*(set(state.snapshots) - {state.current} - state.held)),
         ]
         self._put(branch, self._choose(changes)())
@@ -135,7 +146,7 @@ class Author:
             self._put(self._branch(), state.renamed(f"db.a{self.lake.next_number()}"))
 
     def _leave_garbage(self) -> None:
-        location = self._choose(LOCATIONS)
+        location = self._choose(self._locations)
         self.lake.put(f"memory://{location}/data/{self._new_name()}")
 
 

@@ -7,7 +7,7 @@ own records.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from datetime import datetime
 
 from nessie_gc_memory import MemoryLake
@@ -21,11 +21,19 @@ Identity = tuple[str, str, str | None, int | None, str | None]
 
 def live_versions(repository: RepositoryConnector, policies: ReferencePolicies) -> dict[Identity, ContentVersion]:
     """Every content version that a live commit puts, or that is visible at the last live commit."""
-    live: dict[Identity, ContentVersion] = {}
+    return {version.identity: version for version in _live(repository, policies)}
 
-    def add(versions: Iterable[ContentVersion | None]) -> None:
-        live.update({version.identity: version for version in versions if version is not None})
 
+def live_names(repository: RepositoryConnector, policies: ReferencePolicies) -> dict[str, set[str]]:
+    """The ids of live contents, each with every name by which it is live."""
+    names: dict[str, set[str]] = {}
+    for version in _live(repository, policies):
+        names.setdefault(version.content_id, set()).add(version.content_key)
+    return names
+
+
+def _live(repository: RepositoryConnector, policies: ReferencePolicies) -> Iterator[ContentVersion]:
+    """The same as often as commits show them."""
     for reference in repository.references():
         reach = policies.for_reference(reference.name).reach
         last_live: str | None = None
@@ -38,10 +46,9 @@ def live_versions(repository: RepositoryConnector, policies: ReferencePolicies) 
             if seen > 1 and not within:
                 break
             last_live = entry.commit_id
-            add(operation.content for operation in entry.operations or ())
+            yield from (each.content for each in entry.operations or () if each.content is not None)
         if last_live is not None:
-            add(repository.contents(Reference(name=reference.name, kind=reference.kind, commit_id=last_live)))
-    return live
+            yield from repository.contents(Reference(name=reference.name, kind=reference.kind, commit_id=last_live))
 
 
 def homes(lake: MemoryLake, version: ContentVersion) -> list[str]:

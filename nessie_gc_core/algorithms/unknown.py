@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from nessie_gc_core.algorithms.expand import Expansion
+from nessie_gc_core.algorithms.expand import Expansion, ReadVersions
 from nessie_gc_core.algorithms.in_quarantine import HeldPlaces
 from nessie_gc_core.algorithms.parents import climb
 from nessie_gc_core.algorithms.remembered import Remembered, Tolerance
@@ -24,9 +24,10 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset, Engine
 from nessie_gc_core.errors import UnknownLocationError
-from nessie_gc_core.model.batches import to_texts, to_tuples
+from nessie_gc_core.model.batches import to_texts, to_tuples, version_rows
+from nessie_gc_core.model.files import FileKind
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.relations import PROBLEM, VERSION_FILES
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.table_patterns import whole_name
 from nessie_gc_core.model.text import plural
@@ -35,6 +36,9 @@ log = logging.getLogger(__name__)
 
 _UNLISTED = "a content that its catalog lists and could not read had files here; the log says why"
 _CONTENT = pa.schema([VERSION_FILES.field("content_id")])
+_NAMED = pa.schema([*_CONTENT, VERSION_FILES.field("path")])
+_VERSION = pa.schema([CONTENT_VERSIONS.field("metadata_location")])
+_WHICH = pa.schema([*_CONTENT, *_VERSION])
 
 MAX_PROBLEMS = 10_000
 """With more unreadable files than this, everything is frozen: the cause is then not the files."""
@@ -209,7 +213,27 @@ class UnknownFinder:
             return _ids(complete)
         of_files = mine.where("kind", parents)
         whole = of_files.where("path", sorted(bad), negate=True) if bad else of_files
-        return _ids(whole) | (_ids(complete) - _ids(of_files))  # the others have no files at all
+        of_parts = _ids(of_files.where("path", sorted(bad))) if bad else set[str]()
+        found = _ids(whole) | (_ids(complete) - _ids(of_files))  # the others have no files at all
+        return found - self._read_in_part(found & of_parts, mine, bad)
+
+    def _read_in_part(self, content_ids: Collection[str], files: Dataset, bad: Collection[str]) -> set[str]:
+        """Those of some contents of which each version needs a bad file, although none of them needs only bad ones.
+
+        Args:
+            content_ids: the contents.
+            files: what versions of theirs name (:data:`VERSION_FILES`): only those versions count.
+            bad: raw paths of bad files.
+        """
+        if not content_ids:
+            return set()
+        found = (version for each in self.remembered for version in each.versions_of(sorted(content_ids)))
+        versions = self.engine.dataset(version_rows(found), CONTENT_VERSIONS)
+        rows = versions.flat_map(ReadVersions(self.choice, carried=_VERSION)).checkpoint()
+        named = files.where("kind", [FileKind.METADATA]).select(_NAMED)
+        roots = rows.where("kind", [FileKind.METADATA]).semi_join(named, list(_NAMED.names))
+        broken = rows.where("kind", [PROBLEM]).union(rows.where("path", sorted(bad))).select(_WHICH)
+        return set(content_ids) - _ids(roots.anti_join(broken, list(_WHICH.names)))
 
     @property
     def _expandable(self) -> list[str]:

@@ -102,52 +102,65 @@ class OtherRepositories:
             if not number or not self._is_located(live_set):
                 yield from self._in(live_set)
         yield from (seen.location for seen in self._store.seen_contents(name))
+        yield from (reached.place for reached in self._store.reached(name) if reached.place)
 
     def _in(self, live_set: LiveSet) -> Iterator[str]:
-        """Raw places of a live set, of contents that no sweep located those that they say themselves."""
+        """Raw places of a live set: where its contents are, and where their metadata is, readable or not.
+
+        Of contents that no sweep located also those above their metadata.
+        """
         located = set[str]()
         for content_id, location in self._store.base_locations(live_set.id):
             located.add(content_id)
             yield location
-        others = (id_ for id_ in self._store.content_ids(live_set.id) if id_ not in located)
-        for some in in_pieces(others, ASKED_AT_ONCE):
-            for version in self._store.content_versions(live_set.id, content_ids=some):
-                yield from said_places(version)
-                if version.metadata_location is not None:
-                    yield home_of_metadata(version.metadata_location)
+        for version in self._store.content_versions(live_set.id):
+            yield from said_places(version)
+            if version.content_id not in located and version.metadata_location is not None:
+                yield home_of_metadata(version.metadata_location)
 
     def _is_located(self, live_set: LiveSet) -> bool:
         return next(iter(self._store.base_locations(live_set.id)), None) is not None
 
     # ---- what is live ---------------------------------------------------------------------------------
     def tell_shared(self, plan: SweepPlan, run: SweepRun) -> None:
-        """Warns of units in which another repository has live tables, which this run does not know.
+        """Warns of units in which another repository has live tables or took over files, which this run does not know.
 
         Raises:
             SafetyError: there are some, and the run is to be strict.
         """
         for name, live_sets in self._live_sets.items():
-            located = next(filter(self._is_located, live_sets), None)
-            newest = located or next(iter(live_sets), None)
-            shared = () if newest is None else self._shared(plan, newest)
+            newest = next(iter(live_sets), None)
+            shared = () if newest is None else self._shared(plan, name, live_sets)
             if newest is None or not shared:
                 continue
             some = f"at least {MOST_SHARED}" if len(shared) >= MOST_SHARED else str(len(shared))
             said = (
-                f"{some} of the locations to sweep had tables of {name} as well at {time_text(newest.created)}, for "
-                f"example {shared[0]}: what it needs there is unknown; collect both repositories in one run, use "
+                f"{some} of the locations to sweep had tables or files of {name} as well at "
+                f"{time_text(newest.created)}, for example {shared[0]}: what it needs there is unknown; collect both "
+                "repositories in one run, use "
                 "'move-records' if they are the same one, or delete the live sets of one that is no longer used"
             )
             if run.parameters.strict:
                 raise SafetyError(f"{said}; nothing was deleted because of `strict`")
             run.report.warn(said)
 
-    def _shared(self, plan: SweepPlan, live_set: LiveSet) -> Sequence[str]:
-        """The first units that overlap a location of a live set."""
-        apart = Apart(plan.roots)
-        places = (place for raw in self._in(live_set) if (place := self._place(raw)) is not None)
+    def _shared(self, plan: SweepPlan, name: str, live_sets: Sequence[LiveSet]) -> Sequence[str]:
+        """The first units in which a repository has live files, by its live sets, newest first.
+
+        The newest one that was swept tells places that the newest one cannot.
+        """
+        apart, newest = Apart(plan.roots), live_sets[0]
+        located = next(filter(self._is_located, live_sets), newest)
+        known = (newest,) if located is newest else (newest, located)
+        raws = itertools.chain(*map(self._in, known), self._taken_over(name, newest))
+        places = (place for raw in raws if (place := self._place(raw)) is not None)
         found = itertools.chain.from_iterable(map(apart.take_out, places))
         return sorted(itertools.islice(found, MOST_SHARED))
+
+    def _taken_over(self, name: str, live_set: LiveSet) -> Iterator[str]:
+        """Places outside their own in which the contents of a live set were seen to need files (S31)."""
+        for some in in_pieces(self._store.content_ids(live_set.id), ASKED_AT_ONCE):
+            yield from (reached.place for reached in self._store.reached(name, content_ids=some) if reached.place)
 
     def _compared(self, raw: str) -> str | None:
         """The canonical prefix under which a raw location is compared; ``None`` if there is none."""

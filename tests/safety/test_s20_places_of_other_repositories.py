@@ -180,8 +180,75 @@ def test_s20_live_locations_that_are_shared_with_an_unknown_repository_are_a_war
     theirs.collect("1")
     lake.advance(3 * DAY)
     warnings = services.collect("1").warnings
-    assert 1 == sum("1 of the locations to sweep had tables of" in text for text in warnings)
+    assert 1 == sum("1 of the locations to sweep had tables or files of" in text for text in warnings)
     assert any(f"for example {PLACE}/" in text and theirs.repository.identity() in text for text in warnings)
+
+
+@pytest.fixture
+def taken_over(lake: MemoryLake, theirs: LakeServices, beside: MemoryLake) -> str:
+    """A file here that only a table of the other repository needs, which has a location of its own."""
+    state = table(lake, "t", "taken.parquet")
+    taken = f"{PLACE}/data/taken.parquet"
+    table(beside, "theirs", "own.parquet", taken)
+    lake.commit("main", put(state.overwrite("new.parquet").version))
+    lake.advance(3 * DAY)
+    theirs.collect("1")
+    return taken
+
+
+@pytest.mark.parametrize("marked_again", [False, True])
+def test_s20_files_that_another_repository_took_over_are_shared_as_well(
+    lake: MemoryLake, services: LakeServices, theirs: LakeServices, taken_over: str, *, marked_again: bool
+) -> None:
+    if marked_again:
+        lake.advance(DAY)
+        theirs.mark("1")
+    with pytest.raises(SafetyError, match=theirs.repository.identity()):
+        services.collect("1", sweep=SweepParameters(strict=True))
+    assert taken_over in lake.paths()
+    assert any(theirs.repository.identity() in text for text in services.collect("1").warnings)
+
+
+def test_s20_a_dropped_table_whose_files_another_repository_took_over_stays(
+    lake: MemoryLake, services: LakeServices, theirs: LakeServices, taken_over: str
+) -> None:
+    table(lake, "kept")
+    lake.commit("main", delete("db.t"))
+    lake.advance(20 * DAY)
+    report = services.collect("1", sweep=A_WEEK)
+    assert taken_over in lake.paths()
+    assert theirs.repository.identity() in report.refused[PLACE]
+
+
+def test_s20_metadata_that_the_other_repository_cannot_read_is_still_its_own(
+    lake: MemoryLake, services: LakeServices, theirs: LakeServices, beside: MemoryLake
+) -> None:
+    """Another branch there shows a state that can be read, in another location."""
+    table(lake, "t")
+    elsewhere = table(beside, "theirs")
+    moved = elsewhere.move_to(PLACE)
+    beside.branch("old", "main")
+    beside.commit("main", put(moved.version))
+    theirs.collect("1")
+    lake.put(moved.metadata_location, b"broken")
+    lake.advance(3 * DAY)
+    theirs.collect("1")
+    with pytest.raises(SafetyError, match="`strict`"):
+        services.collect("1", sweep=SweepParameters(strict=True))
+    assert moved.metadata_location in lake.paths()
+
+
+def test_s20_a_table_that_the_other_repository_has_since_its_last_collection_is_shared(
+    lake: MemoryLake, services: LakeServices, theirs: LakeServices, beside: MemoryLake
+) -> None:
+    table(beside, "kept_too")
+    theirs.collect("1")
+    state = table(lake, "t")
+    beside.commit("main", put(state.version))
+    lake.advance(3 * DAY)
+    theirs.mark("1")
+    with pytest.raises(SafetyError, match="`strict`"):
+        services.collect("1", sweep=SweepParameters(strict=True))
 
 
 def test_s20_repositories_that_are_collected_together_share_what_they_like(

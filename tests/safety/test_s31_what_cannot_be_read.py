@@ -106,6 +106,40 @@ def test_s31_a_content_with_a_part_that_was_never_read_was_never_read(
     assert (True, False) == (adopted.taken in adopted.lake.paths(), adopted.garbage in adopted.lake.paths())
 
 
+@pytest.mark.parametrize("level", ["manifest list", "manifest"])
+def test_s31_a_version_that_could_be_read_but_for_one_of_its_snapshots_was_not_read(
+    lake: MemoryLake, tmp_path: Path, engine: Engine, level: str
+) -> None:
+    """A tag of the table holds the snapshot that took over the file; the current one can be read."""
+    host = table(lake, "host").append("taken.parquet")
+    taken = f"{host.location}/data/taken.parquet"
+    guest = table(lake, "guest").append(taken).overwrite("own.parquet").hold(1)
+    lake.commit("main", put(host.overwrite("new.parquet").version), put(guest.version))
+    lake.put(guest.manifests[1][0] if level == "manifest" else guest.snapshots[1], b"broken")
+    lake.advance(DAYS)
+    services = on_disk(lake, tmp_path, engine)
+    for _ in range(2):
+        report = services.collect("1")
+        assert (tmp_path / taken.removeprefix("memory://")).exists()
+        assert any(NEVER in warning for warning in report.warnings)
+
+
+def test_s31_a_content_of_which_one_version_can_be_read_was_read(lake: MemoryLake, services: LakeServices) -> None:
+    """The other version has a snapshot that can be read and one that cannot."""
+    guest = table(lake, "guest").append("a.parquet")
+    half = guest.overwrite("b.parquet").hold(1)
+    whole = half.overwrite("c.parquet").hold()
+    lake.commit("main", put(half.version))
+    lake.commit("dev", put(whole.version))
+    lake.put(guest.snapshots[1], b"broken")
+    other = table(lake, "other").append("a.parquet")
+    lake.commit("main", put(other.version))
+    garbage = lake.put(f"{other.location}/data/nobody.parquet")
+    lake.advance(DAYS)
+    services.collect("1")
+    assert garbage not in lake.paths()
+
+
 @pytest.mark.parametrize(
     "metadata", [{}, {"format-version": 4, "snapshots": [{"manifest-list": "metadata/1.parquet"}]}]
 )

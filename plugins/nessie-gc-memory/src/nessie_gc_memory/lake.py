@@ -76,6 +76,10 @@ class MemoryLake:
         self.objects.put(path, content, modified=modified if modified is not None else self.time)
         return path
 
+    def has(self, path: str) -> bool:
+        """Whether an object is stored at a path."""
+        return self.objects.get(path) is not None
+
     def paths(self) -> set[str]:
         """All paths that are stored."""
         return self.objects.paths()

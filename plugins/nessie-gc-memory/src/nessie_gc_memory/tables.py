@@ -29,6 +29,9 @@ class TableLake(Protocol):
     def put(self, path: str, content: bytes | int = ...) -> str:
         """Stores an object and gives its path."""
 
+    def has(self, path: str) -> bool:
+        """Whether there is such an object."""
+
     def next_number(self) -> int:
         """A number that makes names unique."""
 
@@ -103,7 +106,10 @@ class TableState:
         return frozenset({self.metadata_location} | lists | manifests | data)
 
     def append(self, *names: str, size: int = 100) -> TableState:
-        """Adds a snapshot with these data files (names below ``data/``, or whole paths) on top of what is there."""
+        """Adds a snapshot with these data files (names below ``data/``, or whole paths) on top of what is there.
+
+        A whole path at which there is a file is taken over as it is.
+        """
         return self._snapshot(names, size, before=self.manifests[self.current] if self.current is not None else ())
 
     def overwrite(self, *names: str, size: int = 100) -> TableState:
@@ -135,8 +141,9 @@ class TableState:
         snapshot_id = max(self.snapshots, default=0) + 1
         number = self.lake.next_number()
         data = tuple(name if "://" in name else f"{self.location}/data/{name}" for name in names)
-        for path in data:
-            self.lake.put(path, size)
+        for name, path in zip(names, data, strict=True):
+            if name != path or not self.lake.has(path):
+                self.lake.put(path, size)
         content = {"memory": "manifest", "files": data}
         manifest = self._put(f"{number:05}-manifest.json", content)
         manifests = (*before, manifest)
