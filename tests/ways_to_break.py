@@ -258,14 +258,9 @@ WAYS = (
     _way("its metadata is nested too deeply", Effect.FROZEN, _metadata(b"[" * _LEVELS), elsewhere=_REST),
     _way("its metadata may not be read", Effect.FROZEN_ALONE, _denied, elsewhere=_ONLY_REST),
     _way("its metadata is some other JSON", Effect.STOPS, _metadata(b'{"hello": [1, 2]}')),
-    _way("its format version is unknown", Effect.FROZEN_ALONE, _field(**{"format-version": 99}), elsewhere=_NESSIE),
+    _way("its format version is unknown", Effect.FROZEN, _field(**{"format-version": 99})),
     _way("its metadata has no location", Effect.FROZEN, lambda lake: lake.change_fields(lambda f: f.pop("location"))),
-    _way(
-        "its metadata lacks the current snapshot",
-        Effect.FROZEN_ALONE,
-        lambda lake: lake.change_fields(lambda fields: fields["snapshots"].pop()),
-        elsewhere=_NESSIE,
-    ),
+    _way("its metadata has lost its snapshots", Effect.FROZEN, _field(snapshots=[])),
     _way(
         "its location is the whole bucket or disk",
         Effect.LEFT,

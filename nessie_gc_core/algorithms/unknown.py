@@ -34,7 +34,7 @@ from nessie_gc_core.model.text import plural
 log = logging.getLogger(__name__)
 
 _UNLISTED = "a content that its catalog lists and could not read had files here; the log says why"
-_CONTENT = pa.schema([VERSION_FILES.field("content_id")])
+_TYPED = pa.schema([VERSION_FILES.field("content_id"), VERSION_FILES.field("content_type")])
 
 MAX_PROBLEMS = 10_000
 """With more unreadable files than this, everything is frozen: the cause is then not the files."""
@@ -201,15 +201,19 @@ class UnknownFinder:
             return set()
         rows = version_files.where("content_id", sorted(content_ids))
         mine = rows.where("kind", [PROBLEM], negate=True)
-        problems = rows.where("kind", [PROBLEM]).distinct(["path"]).head(MAX_PROBLEMS + 1).column("path").to_pylist()
+        failed = rows.where("kind", [PROBLEM])
+        problems = failed.distinct(["path"]).head(MAX_PROBLEMS + 1).column("path").to_pylist()
         broken_off = {path for raw in problems for path in (raw, self.rules.to_open(raw))}
         complete = mine.where("path", sorted(broken_off), negate=True) if broken_off else mine
-        parents = self._expandable
-        if not parents:
-            return _ids(complete)
-        of_files = mine.where("kind", parents)
+        of_files = mine.where("kind", self._expandable or [PROBLEM])
         whole = of_files.where("path", sorted(bad), negate=True) if bad else of_files
-        return _ids(whole) | (_ids(complete) - _ids(of_files))  # the others have no files at all
+        with_files = {content_id for content_id, _ in _typed(of_files)}
+        without = ((content_id, type_) for content_id, type_ in _typed(complete) if content_id not in with_files)
+        wanted: dict[str, set[str]] = {}
+        for content_id, type_ in _typed(failed):
+            wanted.setdefault(content_id, set()).add(type_)
+        read = itertools.chain(_typed(whole), without)  # what is beside a version, such as its log, says nothing of it
+        return {content_id for content_id, type_ in read if type_ in wanted.get(content_id, {type_})}
 
     @property
     def _expandable(self) -> list[str]:
@@ -306,7 +310,7 @@ class UnknownFinder:
         return found
 
 
-def _ids(version_files: Dataset) -> set[str]:
-    """Ids of the contents of which there is a row."""
-    found = version_files.select(_CONTENT).distinct(["content_id"]).batches()
-    return {content_id for batch in found for (content_id,) in to_texts(batch, "content_id")}
+def _typed(version_files: Dataset) -> set[tuple[str, str]]:
+    """Ids and types of the contents of which there is a row."""
+    found = version_files.select(_TYPED).distinct(list(_TYPED.names)).batches()
+    return {(content_id, type_) for batch in found for content_id, type_ in to_texts(batch, *_TYPED.names)}

@@ -132,7 +132,8 @@ class Loader:
         name = reference_name(listed.identifier)
         content_type, _, rest = source.partition(":")
         if content_type == UNKNOWN_CONTENT:
-            raise UnreadableFileError(rest or name, "its metadata could not be read when it was listed; the log says why")
+            why = "its metadata could not be read when it was listed; the log says why"
+            raise UnreadableFileError(rest or name, why)
         if content_type in _WITHOUT_METADATA:
             return None
         if listed.metadata_location is not None:
