@@ -49,11 +49,26 @@ class Kind:
         selector = pyarrow.fs.FileSelector(self._path(self.warehouse), recursive=True)
         return {found.path for found in self._system.get_file_info(selector) if found.is_file}
 
+    def files_in(self, location: str) -> set[str]:
+        """Those of the files below a location."""
+        place = self._path(location).rstrip("/") + "/"
+        return {path for path in self.files() if path.startswith(place)}
+
     def put(self, location: str) -> str:
         """Writes a file; gives it as :meth:`files` does."""
+        return self.write(location, b"left over")
+
+    def write(self, location: str, data: bytes) -> str:
+        """Writes a file, of whatever; gives it as :meth:`files` does."""
+        self._system.create_dir(self._path(location).rpartition("/")[0])
         with self._system.open_output_stream(self._path(location)) as stream:
-            stream.write(b"left over")
+            stream.write(data)
         return self._path(location)
+
+    def read(self, location: str) -> bytes:
+        """What a file holds."""
+        with self._system.open_input_stream(self._path(location), compression=None) as stream:
+            return bytes(stream.read())
 
     def remove(self, location: str) -> None:
         """Removes a file."""
@@ -72,7 +87,7 @@ class Kind:
 
     def _path(self, location: str) -> str:
         parts = urlsplit(location)
-        return parts.path if parts.scheme == "file" else f"{parts.netloc}{parts.path}"
+        return parts.path if parts.scheme in ("file", "") else f"{parts.netloc}{parts.path}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,7 @@ _CONTENT = pa.schema([VERSION_FILES.field("content_id")])
 _NAMED = pa.schema([*_CONTENT, VERSION_FILES.field("path")])
 _VERSION = pa.schema([CONTENT_VERSIONS.field("metadata_location")])
 _WHICH = pa.schema([*_CONTENT, *_VERSION])
+_TYPED = pa.schema([VERSION_FILES.field("content_id"), VERSION_FILES.field("content_type")])
 
 MAX_PROBLEMS = 10_000
 """With more unreadable files than this, everything is frozen: the cause is then not the files."""
@@ -205,16 +206,20 @@ class UnknownFinder:
             return set()
         rows = version_files.where("content_id", sorted(content_ids))
         mine = rows.where("kind", [PROBLEM], negate=True)
-        problems = rows.where("kind", [PROBLEM]).distinct(["path"]).head(MAX_PROBLEMS + 1).column("path").to_pylist()
+        failed = rows.where("kind", [PROBLEM])
+        problems = failed.distinct(["path"]).head(MAX_PROBLEMS + 1).column("path").to_pylist()
         broken_off = {path for raw in problems for path in (raw, self.rules.to_open(raw))}
         complete = mine.where("path", sorted(broken_off), negate=True) if broken_off else mine
-        parents = self._expandable
-        if not parents:
-            return _ids(complete)
-        of_files = mine.where("kind", parents)
+        of_files = mine.where("kind", self._expandable or [PROBLEM])
         whole = of_files.where("path", sorted(bad), negate=True) if bad else of_files
+        with_files = {content_id for content_id, _ in _typed(of_files)}
+        without = ((content_id, type_) for content_id, type_ in _typed(complete) if content_id not in with_files)
+        wanted: dict[str, set[str]] = {}
+        for content_id, type_ in _typed(failed):
+            wanted.setdefault(content_id, set()).add(type_)
+        read = itertools.chain(_typed(whole), without)  # what is beside a version, such as its log, says nothing of it
+        found = {content_id for content_id, type_ in read if type_ in wanted.get(content_id, {type_})}
         of_parts = _ids(of_files.where("path", sorted(bad))) if bad else set[str]()
-        found = _ids(whole) | (_ids(complete) - _ids(of_files))  # the others have no files at all
         return found - self._read_in_part(found & of_parts, mine, bad)
 
     def _read_in_part(self, content_ids: Collection[str], files: Dataset, bad: Collection[str]) -> set[str]:
@@ -330,7 +335,7 @@ class UnknownFinder:
         return found
 
 
-def _ids(version_files: Dataset) -> set[str]:
-    """Ids of the contents of which there is a row."""
-    found = version_files.select(_CONTENT).distinct(["content_id"]).batches()
-    return {content_id for batch in found for (content_id,) in to_texts(batch, "content_id")}
+def _typed(version_files: Dataset) -> set[tuple[str, str]]:
+    """Ids and types of the contents of which there is a row."""
+    found = version_files.select(_TYPED).distinct(list(_TYPED.names)).batches()
+    return {(content_id, type_) for batch in found for content_id, type_ in to_texts(batch, *_TYPED.names)}

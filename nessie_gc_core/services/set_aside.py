@@ -76,14 +76,23 @@ def leave_set_aside(
         return
     mine = {content_id: names[content_id] for content_id in ids}
     places: dict[str, set[str]] = {min(found): set() for found in mine.values()}
+    nowhere: dict[str, bool] = {}
+    """Raw locations that cannot be compared, each with whether only contents that are set aside have it."""
     for content_id, location in itertools.chain(homes, seen_homes(run, mine)):
-        place = plan.rules.place_prefix_or_none(location) if content_id in ids else None
-        if place is not None:
+        if content_id not in ids and location not in plan.unknown:
+            continue
+        place = plan.rules.place_prefix_or_none(location)
+        if place is None:
+            nowhere[location] = nowhere.get(location, True) and content_id in ids
+        elif content_id in ids:
             places[min(mine[content_id])].add(place)
     for name, found in sorted(places.items()):
         plan.set_aside(dict.fromkeys(sorted(found), f"{name} is set aside"))
         if found or name not in run.report.set_aside:
             run.report.set_aside[name] = _where(found)
+    for location, is_theirs in nowhere.items():
+        if is_theirs:
+            plan.unknown.pop(location, None)
 
 
 def _where(places: set[str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from collecting import LakeServices
 from expiry_lakes import rewrite
@@ -275,6 +276,23 @@ def test_a_table_that_cannot_be_read_stops_all_where_nothing_tells_where_its_fil
     assert orphan(orders).exists()
     assert 1 == report.exit_code
     assert any("`set_aside` 'sales[.]broken'" in warning for warning in report.warnings)
+
+
+def test_s31_a_table_of_a_later_format_version_that_was_never_read_keeps_what_it_took_over(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    """The older metadata files of its log, which are kept as files, say nothing of what it needs."""
+    orders, later = write(catalog, "orders", appends=1), write(catalog, "later", appends=2)
+    taken = orphan(orders).with_name("taken.parquet")
+    pq.write_table(ROWS, taken)
+    later.add_files([taken.as_uri()])
+    rewrite(later, lambda metadata: metadata.update({"format-version": 99}))
+
+    report = collect(tmp_path)
+
+    assert taken.exists()
+    assert 1 == report.exit_code
+    assert any("`set_aside` 'sales[.]later'" in warning for warning in report.warnings)
 
 
 @pytest.mark.parametrize(

@@ -254,3 +254,24 @@ def moved(table: TableState) -> TableState:
 def test_s31_a_pattern_that_is_none_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="set_aside"):
         _ = aside("(").contents_set_aside
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_s31_a_location_that_cannot_be_compared_is_no_problem_if_only_a_content_that_is_set_aside_has_it(
+    lake: MemoryLake, services: LakeServices, shared: bool
+) -> None:
+    for name in ("odd", "other") if shared else ("odd",):
+        odd = lake.table(f"db.{name}", location=f"memory://wh/db/{name}").append("a.parquet")
+        found = lake.objects.get(odd.metadata_location)
+        assert found is not None
+        assert found.data is not None
+        moved = found.data.replace(f'"memory://wh/db/{name}"'.encode(), b'"floppy://a/b/c"')
+        lake.objects.put(odd.metadata_location, moved, modified=found.modified)
+        lake.commit("main", put(odd.version))
+    fine = lake.table("db.fine", location="memory://wh/db/fine").append("a.parquet")
+    lake.commit("main", put(fine.version))
+    garbage = lake.put("memory://wh/db/fine/data/nobody.parquet")
+    lake.advance(DAYS)
+    report = services.collect("1", sweep=aside("db[.]odd"))
+    assert (["floppy://a/b/c"] if shared else [], int(shared)) == (list(report.unknown), report.exit_code)
+    assert garbage not in lake.paths()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -88,14 +89,37 @@ def test_a_view_is_frozen_where_it_is(lake: Lake, server: RestServer, connector:
     assert (WHOLE_VIEW, "s3://lake/sales/totals") == (version.content_type, version.location)
 
 
-def test_a_table_that_the_server_cannot_load_ends_the_run(
-    lake: Lake, server: RestServer, connector: IcebergCatalogConnector
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        (500, "InternalServerError"),
+        (502, "BadGateway"),
+        (403, "ForbiddenException"),
+        (404, "NoSuchTableException"),
+        (422, "UnprocessableEntityException"),
+        (200, "NoAnswerForATable"),
+    ],
+)
+def test_s18_a_table_that_the_server_lists_and_does_not_load_is_unknown_and_stops_no_other(
+    lake: Lake, server: RestServer, connector: IcebergCatalogConnector, spoiled: tuple[int, str]
 ) -> None:
     lake.table("sales.orders")
     lake.table("sales.broken")
-    server.spoiled["namespaces/sales/tables/broken"] = (500, "InternalServerError")
+    server.spoiled["namespaces/sales/tables/broken"] = spoiled
 
-    with pytest.raises(NessieGcError, match=r"sales\.broken.*unreadable_tables"):
+    assert ["sales.broken", "sales.orders"] == names(connector)
+    [version] = put(connector, "sales.broken")
+    assert (UNKNOWN_CONTENT, None, None) == (version.content_type, version.location, version.metadata_location)
+
+
+@pytest.mark.parametrize("status", [401, 429, 503])
+def test_s18_an_answer_that_is_not_about_the_table_ends_the_run(
+    lake: Lake, server: RestServer, connector: IcebergCatalogConnector, status: int
+) -> None:
+    lake.table("sales.orders")
+    server.spoiled["namespaces/sales/tables/orders"] = (status, "Refused")
+
+    with pytest.raises(NessieGcError, match=r"loading table sales\.orders"):
         list(connector.references())
 
 
@@ -170,7 +194,17 @@ def test_a_catalog_whose_tables_keep_vanishing_ends_the_run(
     lake: Lake, server: RestServer, connector: IcebergCatalogConnector
 ) -> None:
     lake.table("sales.orders")
-    server.spoiled["namespaces/sales/tables/orders"] = (404, "NoSuchTableException")
+    numbers = itertools.count()
+    listing = server.catalog.list_tables
+
+    class Restless:
+        def __getattr__(self, name: str) -> object:
+            return getattr(lake.catalog, name)
+
+        def list_tables(self, namespace: tuple[str, ...]) -> list[tuple[str, ...]]:
+            return [*listing(namespace), (*namespace, f"renamed_{next(numbers)}")]
+
+    server.catalog = Restless()  # type: ignore[assignment]  # as much of a catalog as is asked for
 
     with pytest.raises(RepositoryError, match="changes faster"):
         list(connector.references())

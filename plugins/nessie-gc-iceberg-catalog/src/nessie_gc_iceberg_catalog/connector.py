@@ -100,25 +100,30 @@ class IcebergCatalogConnector(RepositoryConnector):
     def references(self) -> Iterator[Reference]:
         """Lists all tables and views, loading each; what vanishes meanwhile is looked for again."""
         yielded: set[tuple[str, ...]] = set()
+        always: set[str] | None = None
         for _ in range(_LISTINGS):
-            vanished: list[str] = []
+            vanished: dict[str, Listed] = {}
             new = (listed for listed in self._list() if listed.identifier not in yielded)
             for listed, states in self._load_all(new):
                 if states is None:
-                    vanished.append(reference_name(listed.identifier))
+                    vanished[reference_name(listed.identifier)] = listed
                     continue
                 yielded.add(listed.identifier)
-                if not listed.is_table:
-                    self._not_called_tables.add(states.name)
-                self._remember(states)
-                yield Reference(name=states.name, kind=ReferenceKind.BRANCH, commit_id=states.head)
+                yield self._reference(listed, states)
             if not vanished:
                 return
-        raise RepositoryError(
-            f"{self.identity()} changes faster than it can be listed, or has lost the metadata of {vanished[0]}, "
-            "which it lists but cannot load; try again, or else drop it or name its location with "
-            f"unreadable_tables ({vanished[0]}=LOCATION)"
-        )
+            always = vanished.keys() & (vanished.keys() if always is None else always)
+        if always != vanished.keys():
+            raise RepositoryError(f"{self.identity()} changes faster than it can be listed; try again")
+        for listed in vanished.values():
+            yield self._reference(listed, self._loader.unloadable(listed, "it says that there is none"))
+
+    def _reference(self, listed: Listed, states: ContentStates) -> Reference:
+        """What a table or view is shown as."""
+        if not listed.is_table:
+            self._not_called_tables.add(states.name)
+        self._remember(states)
+        return Reference(name=states.name, kind=ReferenceKind.BRANCH, commit_id=states.head)
 
     def commit_log(self, reference: Reference) -> Iterator[LogEntry]:
         """Every state that the metadata of ``reference.commit_id`` lists, from that one on.

@@ -29,6 +29,10 @@ _DENIED = frozenset(
         "UnrecognizedClientException",
     }
 )
+_OF_ACCOUNT = frozenset(
+    {"AuthorizationExpiredError", "NoCredentialsError", "OAuthError", "SignError", "UnauthorizedError"}
+)
+"""What a catalog refuses to an account whatever it asks for."""
 _UNAVAILABLE = frozenset(
     {
         "ConnectTimeoutError",
@@ -118,6 +122,17 @@ def is_of_store(error: BaseException | None) -> bool:
     """Whether the client of a store raised an error, not a catalog or its HTTP client."""
     names = _names(error)
     return bool(names & _OF_STORES) and not names & {*_BUSY, *_UNAVAILABLE, "RequestException"}
+
+
+def is_of_catalog(error: NessieGcError) -> bool:
+    """Whether loading one content failed for a reason that has nothing to do with it, such as no answer at all."""
+    cause = error.__cause__
+    names = _names(cause)
+    if isinstance(error, ConfigurationError) or names & _OF_ACCOUNT:
+        return True
+    if not isinstance(error, ServiceUnavailableError) or is_of_store(cause):
+        return False
+    return "ServerError" not in names  # an answer with a status of 500 and more, other than that it is busy
 
 
 def is_busy(error: Exception) -> bool:

@@ -26,7 +26,7 @@ from nessie_gc_core.model.parsing import parsed_json
 from nessie_gc_core.model.text import one_line
 from nessie_gc_core.model.unpacking import Limit, metadata_limit, unpacked_json
 from nessie_gc_iceberg_catalog.content_types import OTHER_TABLE, UNREADABLE_TABLE, WHOLE_VIEW
-from nessie_gc_iceberg_catalog.errors import is_of_store
+from nessie_gc_iceberg_catalog.errors import is_of_catalog, is_of_store
 from nessie_gc_iceberg_catalog.guarded_io import GuardedFileIO
 from nessie_gc_iceberg_catalog.listing import Caller, Listed
 from nessie_gc_iceberg_catalog.names import reference_name
@@ -78,7 +78,7 @@ class Loader:
         """The states of a table or view; ``None`` if it is gone since it was listed.
 
         Raises:
-            NessieGcError: it cannot be loaded, and nothing tells where its files are.
+            NessieGcError: its catalog gives nothing at all.
         """
         name = reference_name(listed.identifier)
         if listed.location is not None:
@@ -93,12 +93,15 @@ class Loader:
                 return unreadable_states(name, self._unreadable[name])
             return states
         except NessieGcError as error:
-            if name not in self._unreadable:
-                raise type(error)(
-                    f"{error}; its location is unknown, so nothing may be collected: repair or drop it, or name its "
-                    f"location with unreadable_tables ({name}=LOCATION)"
-                ) from error
-            return unreadable_states(name, self._unreadable[name])
+            if name not in self._unreadable and is_of_catalog(error):
+                raise
+            return self.unloadable(listed, one_line(error))
+
+    def unloadable(self, listed: Listed, why: str) -> ContentStates:
+        """What the catalog lists and does not load: unknown, and wherever it may be."""
+        name = reference_name(listed.identifier)
+        log.warning("%s is unknown, because its catalog lists it and does not load it: %s", name, why)
+        return self._frozen(name, None, None)
 
     def load_at(self, listed: Listed, source: str) -> ContentStates:
         """The states at an earlier head, even where the table moved on or is gone since.
@@ -129,7 +132,8 @@ class Loader:
         name = reference_name(listed.identifier)
         content_type, _, rest = source.partition(":")
         if content_type == UNKNOWN_CONTENT:
-            raise UnreadableFileError(rest, "its metadata could not be read when it was listed; the log says why")
+            why = "its metadata could not be read when it was listed; the log says why"
+            raise UnreadableFileError(rest or name, why)
         if content_type in _WITHOUT_METADATA:
             return None
         if listed.metadata_location is not None:
