@@ -28,7 +28,7 @@ _OF_THE_MACHINE: Mapping[int, str] = {
     errno.EMFILE: "raise the number of files that the process may open (ulimit -n)",
     errno.ENFILE: "too many files are open on this machine: close some, and run it again",
 }
-"""Numbers of errors that are no fault of the program, and what helps."""
+"""Numbers of errors that are the fault of the machine, and what helps."""
 _SWEEPS = ("gc", "sweep")
 """The commands that a sweep goes on with."""
 _WORDS: Mapping[str, str] = {

@@ -206,7 +206,7 @@ def _remove(live_set_id: UUID, places: Mapping[bytes, str], connection: Connecti
 def _outcomes(text: str) -> dict[str, tuple[int, int]]:
     found = parsed_json(text)
     if not isinstance(found, dict):
-        raise TypeError("its outcomes are no object")
+        raise TypeError("its outcomes are not an object")
     return {outcome: (int(files), int(size)) for outcome, (files, size) in found.items()}
 
 
