@@ -335,6 +335,12 @@ class UnknownFinder:
         return found
 
 
+def _ids(rows: Dataset) -> set[str]:
+    """Ids of the contents of which there is a row."""
+    found = rows.select(_CONTENT).distinct(list(_CONTENT.names)).batches()
+    return {content_id for batch in found for (content_id,) in to_texts(batch, "content_id")}
+
+
 def _typed(version_files: Dataset) -> set[tuple[str, str]]:
     """Ids and types of the contents of which there is a row."""
     found = version_files.select(_TYPED).distinct(list(_TYPED.names)).batches()
