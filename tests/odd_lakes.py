@@ -181,8 +181,8 @@ class DiskLake(OddLake):
             return [self._respelled(each, root) for each in value]
         if isinstance(value, dict):
             spelled = {name: self._respelled(each, root) for name, each in value.items()}
-            if isinstance(spelled.get("files"), list):
-                spelled["files"] = [self._encode(str(path)) for path in spelled["files"]]
+            if isinstance(files := spelled.get("files"), list):
+                spelled["files"] = [self._encode(str(path)) for path in files]
             return spelled
         return value
 

@@ -189,7 +189,7 @@ def test_a_table_that_another_tool_collects_keeps_every_file(catalog: Catalog, t
 
 @pytest.mark.parametrize("options", [{"exclude": [r"sales\.left"]}, {"include": [r"sales\.orders"]}])
 def test_a_table_that_is_left_out_keeps_every_file_wherever_it_is(
-    catalog: Catalog, tmp_path: Path, options: dict[str, OptionValue]
+    catalog: Catalog, tmp_path: Path, options: dict[str, Any]
 ) -> None:
     orders = write(catalog, "orders", appends=2)
     elsewhere = f"{orders.location()}/of-another"  # in the location of a table that is collected
@@ -305,7 +305,7 @@ def test_s06_a_table_that_only_its_reader_can_read_keeps_every_file_wherever_its
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     properties: dict[str, str],
-    options: dict[str, OptionValue],
+    options: dict[str, Any],
 ) -> None:
     """Its catalog has no credentials for it, and can but guess that it is where its metadata is."""
     elsewhere = f"file://{tmp_path}/warehouse/elsewhere"

@@ -174,7 +174,7 @@ def test_a_command_is_on_one_line_on_pipes_and_no_character_comes_into_it_on_a_t
     if width is not None:
         terminal = Console(force_terminal=True, width=width, highlight=False, color_system=None)
         monkeypatch.setattr(screen, "standard_output", lambda: terminal)
-    screen.show_result("name", report, as_json=False, zone=None)  # type: ignore[arg-type]  # what is shown of it
+    screen.show_result("name", report, as_json=False)  # type: ignore[arg-type]  # what is shown of it
     assert with_flags(LONG) in capsys.readouterr().out
 
 
