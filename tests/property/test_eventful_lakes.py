@@ -1,7 +1,7 @@
 """Lakes to which a lot happens: none loses a file, and none keeps garbage without a reason (S6, S18, S20, S29 to S32).
 
-Two repositories of one live-set store, quarantine, branches at old commits, percent-encoded and other spellings, foreign
-formats, contents that cannot be read and files that they took over, and contents that are set aside.
+Two repositories of one live-set store, quarantine, branches at old commits, percent-encoded and other spellings,
+foreign formats, contents that cannot be read and files that they took over, and contents that are set aside.
 Each group of lakes has its seed: 2 groups in every run, 10,000 lakes in ``nox -s thorough``; EVENTFUL_LAKES says how
 many lakes otherwise. Of a lake that goes wrong, Hypothesis finds a short history, and prints its steps.
 """
