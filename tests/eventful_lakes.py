@@ -400,8 +400,8 @@ class EventfulLake:
             self._say(f"refused: {error}")
             self.model.check_nothing_went(before)
             return None
-        self.model.check_collection(before, self._sides(side), sweep.set_aside)
         self.model.add_read(reached)
+        self.model.check_collection(before, self._sides(side), sweep.set_aside)
         gone = sorted(before.paths - self.lake.paths())
         self._say(f"gone: {gone}; frozen: {sorted(report.unknown)}, {sorted(report.unread)}")
         return report
