@@ -20,7 +20,7 @@ from collecting import LakeServices, in_memory
 from eventful_oracle import Model, Side, Stored
 from histories import LOCATIONS, Author, Choose
 from in_quarantine import purge, restore
-from nessie_gc_memory import MemoryRepository, TableState
+from nessie_gc_memory import MemoryLiveSetStore, MemoryRepository, TableState
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.errors import SafetyError
@@ -168,18 +168,20 @@ class EventfulLake:
         if choose([False, True]):
             self._authors.append(EventfulAuthor(choose, beside=first))
         self.lake.objects.keeps_versions = choose([False, True])
+        store = MemoryLiveSetStore.from_options({})
+        store.clock = lambda: self.lake.time
         services = in_memory(self.lake, engine).choosing(
             scheme_aliases={"memory": "s3"}, plugins=_plugins(), read_ahead=1
         )
         repositories = (MemoryRepository.from_options({"lake": each.lake.name}) for each in self._authors)
-        self._services = [replace(services, repository=each) for each in repositories]
+        self._services = [replace(services, repository=each, store=store) for each in repositories]
         self._policy = choose(["1", "1", "2", "PT20H", "P10D"])
         sides = [Side(repository=each.repository) for each in self._services]
         self.model = Model(
             lake=self.lake,
             states=first.states,
             elsewhere=first.elsewhere,
-            store=services.store,
+            store=store,
             sides=sides,
             policy=self._policy,
         )
@@ -398,8 +400,8 @@ class EventfulLake:
             self._say(f"refused: {error}")
             self.model.check_nothing_went(before)
             return None
-        self.model.check_collection(before, self._sides(side), sweep.set_aside)
         self.model.add_read(reached)
+        self.model.check_collection(before, self._sides(side), sweep.set_aside)
         gone = sorted(before.paths - self.lake.paths())
         self._say(f"gone: {gone}; frozen: {sorted(report.unknown)}, {sorted(report.unread)}")
         return report

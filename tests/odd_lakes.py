@@ -188,9 +188,9 @@ class DiskLake(OddLake):
 
     def _encode(self, path: str) -> str:
         """The path of a data file, perhaps percent-encoded, as iceberg-go writes it."""
-        return (
-            f"file://{quote(path.removeprefix('file://'))}" if self.rng.random() < 0.1 and "file:///" in path else path
-        )
+        if self.rng.random() < 0.9 or "file:///" not in path:
+            return path
+        return f"file://{quote(path.removeprefix('file://'))}"
 
     def _spell(self, path: str, root: Path) -> str:
         """A spelling that leads to the same file."""

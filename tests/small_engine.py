@@ -54,7 +54,7 @@ class SmallEngine(Engine):
 class SmallDataset(Dataset):
     """Rows."""
 
-    def __init__(self, rows: list[Row], schema: pa.Schema, *, keys: Sequence[str] = ()) -> None:
+    def __init__(self, rows: Sequence[Row], schema: pa.Schema, *, keys: Sequence[str] = ()) -> None:
         self.schema = schema
         self._rows = rows
         self._keys = keys
@@ -157,16 +157,16 @@ class SmallDataset(Dataset):
 
     def head(self, rows: int) -> pa.Table:
         """The first."""
-        return pa.Table.from_pylist(self._rows[:rows], self.schema)
+        return pa.Table.from_pylist(list(self._rows[:rows]), self.schema)
 
     def summary(self) -> pa.Table:
         """All."""
-        return pa.Table.from_pylist(self._rows, self.schema)
+        return pa.Table.from_pylist(list(self._rows), self.schema)
 
     def batches(self) -> Generator[pa.RecordBatch, None, None]:
         """All in one batch."""
         if self._rows:
-            yield pa.RecordBatch.from_pylist(self._rows, self.schema)
+            yield pa.RecordBatch.from_pylist(list(self._rows), self.schema)
 
     def to_frame(self) -> object:
         """Nobody looks at frames here."""
@@ -176,7 +176,7 @@ class SmallDataset(Dataset):
         return SmallDataset(list(rows), self.schema)
 
 
-def _rows(dataset: Dataset) -> list[Row]:
+def _rows(dataset: Dataset) -> Sequence[Row]:
     assert isinstance(dataset, SmallDataset)
     return dataset._rows
 

@@ -2,7 +2,8 @@
 
 What a mutated file still says is decoded once more, by a full decoder that is held to every byte. Only where that finds
 as many live entries (or manifests) under other names, a file may seem to be another one: the mutated file is then a
-valid state, and nothing in it shows that it was mutated.
+valid state, and nothing in it shows that it was mutated. Every run makes 3,000 mutations: of three kinds of files, with
+six codecs.
 """
 
 from __future__ import annotations
@@ -201,14 +202,14 @@ def check(lake: Lake, kind: str, mutation: Mutation) -> None:
 
 @pytest.mark.parametrize("kind", ["metadata", "manifest list", "manifest"])
 @given(mutation=MUTATIONS)
-@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 def test_s34_no_mutation_takes_a_live_file(lake: Lake, kind: str, mutation: Mutation) -> None:
     check(lake, kind, mutation)
 
 
 @pytest.mark.parametrize("kind", ["manifest list", "manifest"])
 @given(at=PLACES, bit=st.integers(0, 7))
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(70), deadline=None, suppress_health_check=list(HealthCheck))
 def test_s34_where_there_is_a_checksum_no_wrong_bit_makes_another_name_of_one(
     lake: Lake, kind: str, at: int, bit: int
 ) -> None:

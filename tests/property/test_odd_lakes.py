@@ -9,14 +9,19 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from collecting import spark_engine
 from nessie_gc_memory import MemoryLake
 from odd_lakes import DiskLake, StoreLake
 from thoroughness import THOROUGH
 
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.engines.local import LocalEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 LAKES = int(os.environ.get("ODD_LAKES", "10000" if THOROUGH else "150"))
 GROUP = 25
@@ -50,3 +55,11 @@ def test_nothing_live_is_lost_in_an_odd_lake(group: int, engine: Engine, tmp_pat
         shutil.rmtree(folder)
         MemoryLake.forget(lake.lake.name)
     assert {} == wrong
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_live_is_lost_in_an_odd_lake_on_spark(seed: int, spark: SparkSession, tmp_path: Path) -> None:
+    lake = odd_lake(seed, tmp_path.resolve())
+    assert [] == list(lake.run(spark_engine(spark)))
+    MemoryLake.forget(lake.lake.name)
