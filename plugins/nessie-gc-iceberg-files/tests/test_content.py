@@ -121,7 +121,7 @@ def test_missing_metadata_is_missing(reader, version_of, tmp_path):
         (b"[]", "not a JSON object"),
         (b'{"format-version": 2', "not complete JSON"),
         (b"\xff\xfe\x00", "not complete JSON"),
-        (b"[" * 100_000, "not complete JSON"),
+        (b"[" * 100_000, "nested too deeply"),
         (b"AGS1\x00\x00", "encrypted"),
         (Table("/wh/t", snapshots=[S1], current=1).bytes(packed=True)[:-9], "not complete JSON"),
         (Table("/wh/t", version=4).bytes(), "format version is 4"),
