@@ -60,7 +60,8 @@ class Kind:
 
     def write(self, location: str, data: bytes) -> str:
         """Writes a file, of whatever; gives it as :meth:`files` does."""
-        self._system.create_dir(self._path(location).rpartition("/")[0])
+        if self.warehouse.startswith("file:"):
+            Path(self._path(location)).parent.mkdir(parents=True, exist_ok=True)
         with self._system.open_output_stream(self._path(location)) as stream:
             stream.write(data)
         return self._path(location)

@@ -256,7 +256,7 @@ WAYS = (
     _way("its compressed metadata file is cut off", Effect.FROZEN, _cut_compressed, elsewhere=_REST),
     _way("its compressed metadata file is a bomb", Effect.FROZEN, _metadata_bomb, elsewhere=_REST),
     _way("its metadata is nested too deeply", Effect.FROZEN, _metadata(b"[" * _LEVELS), elsewhere=_REST),
-    _way("its metadata may not be read", Effect.FROZEN_ALONE, _denied, elsewhere=_ONLY_REST),
+    _way("its metadata may not be read", Effect.FROZEN, _denied, elsewhere=_ONLY_REST),
     _way("its metadata is some other JSON", Effect.STOPS, _metadata(b'{"hello": [1, 2]}')),
     _way("its format version is unknown", Effect.FROZEN, _field(**{"format-version": 99})),
     _way("its metadata has no location", Effect.FROZEN, lambda lake: lake.change_fields(lambda f: f.pop("location"))),
