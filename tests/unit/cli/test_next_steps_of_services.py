@@ -128,7 +128,7 @@ def test_what_is_due_of_a_branch_is_done(run: Run, tmp_path: Path, monkeypatch: 
 # ---- unreferenced assets ------------------------------------------------------------------------------
 @proposes("services/assets/identify.py: identify-unreferenced()")
 def test_a_table_of_assets_that_is_not_there_is_filled_first(steps: NextSteps, run: Run, lake: MemoryLake) -> None:
-    of_table = ("--table-catalog", "memory", "--table", "default.gc.assets", "--no-own-branch")
+    of_table = ("--table-catalog", "memory", "--table", "default.gc.not_there_yet", "--no-own-branch")
     delete = ("delete-unreferenced", *COLLECT, *of_table, "--seen-count", "1")
     steps.follow(run(*delete), "identify-unreferenced")
     assert 0 == run(*delete).exit_code
