@@ -14,6 +14,7 @@ from nessie_gc_memory import MemoryLake
 
 T = TypeVar("T")
 _MARKED = re.compile(r"'(nessie-gc [^'\n]*)'|`(nessie-gc [^`\n]*)`")
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DELETES = re.compile(r"\bdelet|\bmoves\b")
 _DELETES_NOTHING = re.compile(r"\bdeletes (nothing|no file)|\bto delete\b")
 
@@ -69,12 +70,13 @@ class NextSteps:
 
         Args:
             said: the text, or the result that has it.
-            beginning: of the command, without the program.
+            beginning: of the command, without the program; ``ID`` stands for any id.
             code: the exit code that it promises.
             more: options that keep a command from going on for ever.
         """
         text = said if isinstance(said, str) else said.output
-        meant = [each for each in proposed_in(text) if f"{each.command} ".startswith(f"nessie-gc {beginning} ")]
+        wanted = f"nessie-gc {beginning} "
+        meant = [each for each in proposed_in(text) if _ID.sub("ID", f"{each.command} ").startswith(wanted)]
         assert 1 == len({each.command for each in meant}), text
         before = set(self.files())
         result = self.run(*meant[0].arguments, *more, env=dict(self.env))

@@ -43,10 +43,20 @@ def database(sqlite_url: str) -> Path:
         step = SweepStep(unit="s3://lake/", part="a:1/1", state=SweepStepState.DONE, planned_files=1, planned_bytes=1)
         store.record_steps(found, [step])
         store.add_file_deletions(found, [deletion(1)])
-        seen = {"content_id": "c", "content_type": "T", "location": "s3://lake/t", "first_seen": NOON}
-        store.register_contents("r", [SeenContent(**seen, last_seen=NOON)])
-        tag = {"holder": "h", "prefix": "date/", "branch": "main", "instant": NOON, "state_at": NOON}
-        store.put_tags("r", [TagRecord(name="date/1", periods=("daily",), target="1", made=True, **tag)])
+        seen = SeenContent(content_id="c", content_type="T", location="s3://lake/t", first_seen=NOON, last_seen=NOON)
+        store.register_contents("r", [seen])
+        tag = TagRecord(
+            name="date/1",
+            periods=("daily",),
+            target="1",
+            made=True,
+            holder="h",
+            prefix="date/",
+            branch="main",
+            instant=NOON,
+            state_at=NOON,
+        )
+        store.put_tags("r", [tag])
         store.put_held_files([held(found)])
         store.acquire_lease("r", "o", host="h", process=1, duration=timedelta(days=1))
     return Path(sqlite_url.removeprefix("sqlite:///"))

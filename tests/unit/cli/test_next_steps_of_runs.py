@@ -53,7 +53,7 @@ def test_a_mark_proposes_a_look_that_deletes_nothing_and_a_sweep_that_says_it_de
     looked = steps.follow(marked, "sweep --dry-run")
     assert "would delete" in looked.stdout
     assert before == lake.paths()
-    steps.follow(marked, "sweep --live-set-id")
+    steps.follow(marked, "sweep ID")
     assert ORPHAN not in lake.paths()
 
 
@@ -107,7 +107,7 @@ def test_a_gc_that_ends_in_its_sweep_is_finished(
     assert Path("outcomes.jsonl").exists() == ("--outcomes-to" in more)
 
 
-@pytest.mark.parametrize(("more", "then"), [((), "sweep --live-set-id"), (("--dry-run",), "sweep --dry-run")])
+@pytest.mark.parametrize(("more", "then"), [((), "sweep ID"), (("--dry-run",), "sweep --dry-run")])
 def test_a_gc_that_ends_just_after_its_mark_is_finished(
     steps: NextSteps, run: Run, lake: MemoryLake, dies: Callable[..., None], more: tuple[str, ...], then: str
 ) -> None:
@@ -197,4 +197,4 @@ def test_options_of_the_environment_and_of_the_file_in_the_folder_are_not_repeat
     dies(sweep.SweepService, "swept")
     ended = run("gc", "--dry-run", "--json", env={"NESSIE_GC_ENGINE": "local"})
     said = json.loads(ended.stdout)
-    assert f"nessie-gc sweep --dry-run --live-set-id {said['live_set_id']}" == said["next"]
+    assert f"nessie-gc sweep --dry-run {said['live_set_id']}" == said["next"]

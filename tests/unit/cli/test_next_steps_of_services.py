@@ -158,7 +158,7 @@ def test_an_option_that_a_service_lacks_leads_to_its_help(steps: NextSteps, run:
 
 
 @proposes(
-    "templates/schedule.html: schedule history --run *",
+    "templates/schedule.html: schedule history *",
     "templates/schedule.html: schedule list",
     "templates/schedule.html: schedule run",
     "templates/schedule.html: list-quarantine",
