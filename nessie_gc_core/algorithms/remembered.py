@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -20,6 +20,8 @@ class Remembered:
     """Of some content ids each with all its base locations ever seen, canonical where that could be said."""
     all_locations: Callable[[], Iterable[tuple[str, str]]]
     """The same of all content ids."""
+    earlier_ids: Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
+    """Of content ids with names, each with the id of the content that had the name when its catalog last read it."""
     reached_of: Callable[[Collection[str]], Iterable[ReachedPlace]]
     """Whether some content ids were ever read, and what they reached then (S31)."""
     tombstones: Callable[[Iterable[str]], Collection[str]]

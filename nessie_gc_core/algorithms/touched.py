@@ -109,12 +109,14 @@ class TouchedFinder:
                     touched.read.add(reached.content_id)
 
     def add_predecessors(self, content_ids: Collection[str], touched: Touched, index: UnitIndex) -> None:
-        """Adds what was seen of contents at the same locations.
+        """Adds what was seen of contents at the same locations, or of the same names.
 
         A catalog that cannot read a table may not know its id, so that the table has another one than before.
         """
         at: dict[str, set[str]] = {}
+        names: dict[str, str] = {}
         for version in self._versions_of(content_ids):
+            names[version.content_id] = version.content_key
             metadata = version.metadata_location
             for raw in filter(None, (version.location, None if metadata is None else home_of_metadata(metadata))):
                 place = index.rules.place_prefix_or_none(raw)
@@ -125,6 +127,12 @@ class TouchedFinder:
             for content_id, location in remembered.all_locations():
                 if location in at:
                     before.setdefault(content_id, set()).update(at[location])
+        for remembered in self.remembered:
+            named = dict(remembered.earlier_ids(names))
+            for earlier, location in remembered.locations_of(sorted(named.values())):
+                touched.add(earlier, location, index)
+            for content_id, earlier in named.items():
+                before.setdefault(earlier, set()).add(content_id)
         found = Touched()
         self.add_reached(sorted(before), found)
         touched.prefixes |= found.prefixes

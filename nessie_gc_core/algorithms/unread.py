@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from nessie_gc_core.algorithms.remembered import Remembered
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.connectors import ContentToFiles
 from nessie_gc_core.dataset import Dataset
@@ -57,8 +58,8 @@ class UnreadContents:
     """Name of a content whose location is not known to what it is; nothing can be frozen for it."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Raw locations of what its repository could not read, with what is there."""
-    nowhere: list[str] = field(default_factory=list)
-    """What its repository could not read and where nobody knows, which may be anywhere."""
+    nowhere: dict[str, str] = field(default_factory=dict)
+    """Ids and names of what its repository could not read and where nobody knows, which may be anywhere."""
     unknown_ids: dict[str, str] = field(default_factory=dict)
     """Ids of what its repository could not read, with what each is."""
     set_aside: frozenset[str] = frozenset()
@@ -105,6 +106,14 @@ class UnreadContents:
             for place in to_tuples(batch, _Place):
                 self.unknown[place.location] = self.unknown_ids[place.content_id]
 
+    def find_earlier(self, remembered: Iterable[Remembered]) -> None:
+        """Adds where a content was that its repository knows by nothing but its name now, and could read before."""
+        for each in remembered if self.nowhere else ():
+            now = {earlier: content_id for content_id, earlier in each.earlier_ids(self.nowhere)}
+            for earlier, location in each.locations_of(sorted(now)):
+                self.unknown[location] = self.unknown_ids[now[earlier]]
+                self.nowhere.pop(now[earlier], None)
+
     def freeze(self, plan: SweepPlan, *, strict: bool) -> None:
         """Removes every unit that a content touches, and names all in the plan; what is unknown comes first.
 
@@ -115,7 +124,7 @@ class UnreadContents:
             strict: whether one that is unknown removes all of them.
         """
         self._freeze(plan, self.unknown, unread=False)
-        for reason in self.nowhere:
+        for reason in map(_NOWHERE.format, self.nowhere.values()):
             plan.unknown[reason] = reason
         if self.nowhere or (strict and self.unknown):
             plan.freeze_all(self.example())
@@ -138,7 +147,7 @@ class UnreadContents:
     def example(self) -> str:
         """What is wrong with one of them."""
         if self.nowhere:
-            return self.nowhere[0]
+            return _NOWHERE.format(next(iter(self.nowhere.values())))
         if self.unknown:
             return " ".join(min(self.unknown.items()))
         return "no installed plugin reads some of the live contents"
@@ -172,4 +181,4 @@ class UnreadContents:
         reason = self.unknown_ids[version.content_id] = _NOT_READ.format(version.content_key)
         self.unknown.update(dict.fromkeys(homes, reason))
         if not homes:
-            self.nowhere.append(_NOWHERE.format(version.content_key))
+            self.nowhere[version.content_id] = version.content_key

@@ -37,7 +37,7 @@ from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.quarantine.places import leave_quarantines_alone
 from nessie_gc_core.services.reached import places_of, remember_reached
 from nessie_gc_core.services.run import SweepRun
-from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, unknown_finder
+from nessie_gc_core.services.scope import Forgotten, Scope, readers_of, remembered, unknown_finder
 from nessie_gc_core.services.set_aside import leave_set_aside, names_if_wanted, said_homes, set_aside
 from nessie_gc_core.services.shared_places import freeze_for_unread, refuse_places_of_others, refuse_unused
 from nessie_gc_core.services.stored_versions import stored_versions
@@ -109,6 +109,7 @@ def locate(run: SweepRun, *, dropped: DroppedRule | None = None, remember: bool 
     if types - read_types:
         unread.find(versions, read_types)
         unread.find_places(version_files)
+        unread.find_earlier(remembered(run))
     homes, shared = _homes(version_files)
     others = OtherRepositories(run, run.choice.rules())
     gone, of_others = others.leave_alone(_dropped(run, dropped, homes, shared, all_are_read=not unread))

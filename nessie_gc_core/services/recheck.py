@@ -118,6 +118,7 @@ class Recheck:
             run.engine, versions, index, run.choice, readers=scope.readers, known=scope.known, on_unread=unread.add
         )
         unread.find_places(newly.version_files)
+        unread.find_earlier(scope.finder.remembered)
         unread.freeze(plan, strict=run.parameters.strict_unknown)
         finder = replace(scope.finder.with_versions(moved), set_aside=dead)
         problems = finder.find(newly.version_files, newly.expansion)

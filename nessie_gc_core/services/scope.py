@@ -12,11 +12,11 @@ from nessie_gc_core.algorithms.storable import original_type
 from nessie_gc_core.algorithms.unit_index import UnitIndex
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.algorithms.unknown import UnknownFinder
-from nessie_gc_core.connectors import ContentToFiles, LiveSetStore, SupportsQuarantine
+from nessie_gc_core.connectors import ContentToFiles, SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.locations import LocationRules
 from nessie_gc_core.model.relations import EXPANDED_FILES
-from nessie_gc_core.model.repository import ContentVersion
+from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import Member, SweepRun, qualified_id
 
@@ -107,10 +107,9 @@ def qualified(versions: Iterable[ContentVersion], number: int) -> Iterator[Conte
 
 def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[ContentToFiles]]) -> UnknownFinder:
     """What finds out which contents of the run's live sets are unknown."""
-    remembered = [_remembered(run.store, member) for member in run.members]
     return UnknownFinder(
         engine=run.engine,
-        remembered=remembered,
+        remembered=remembered(run),
         rules=plan.rules,
         choice=run.choice,
         readers=readers,
@@ -126,9 +125,13 @@ def _held_places(run: SweepRun, rules: LocationRules) -> HeldPlaces | None:
     return HeldPlaces(engine=run.engine, files=store.held_files, rules=rules)
 
 
-def _remembered(store: LiveSetStore, member: Member) -> Remembered:
-    """What the store knows of the contents of one repository; ids are qualified."""
-    live_set = member.live_set
+def remembered(run: SweepRun) -> list[Remembered]:
+    """What the store knows of the contents of each repository; ids are qualified."""
+    return [_remembered(run, member) for member in run.members]
+
+
+def _remembered(run: SweepRun, member: Member) -> Remembered:
+    store, live_set = run.store, member.live_set
 
     def own(ids: Iterable[str]) -> Iterator[list[str]]:
         return in_pieces((id_ for id_ in map(member.own, ids) if id_ is not None), ASKED_AT_ONCE)
@@ -147,6 +150,7 @@ def _remembered(store: LiveSetStore, member: Member) -> Remembered:
         all_locations=lambda: (
             (member.qualified(seen.content_id), seen.location) for seen in store.seen_contents(live_set.repository)
         ),
+        earlier_ids=lambda names: _earlier_ids(run, member, names),
         reached_of=lambda ids: (
             replace(reached, content_id=member.qualified(reached.content_id))
             for some in own(ids)
@@ -154,3 +158,22 @@ def _remembered(store: LiveSetStore, member: Member) -> Remembered:
         ),
         tombstones=lambda paths: store.tombstones(live_set.repository, paths),
     )
+
+
+def _earlier_ids(run: SweepRun, member: Member, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """By the newest live set of the repository in which a content of the name has an id of its own."""
+    wanted: dict[str, list[str]] = {}
+    for content_id, name in names.items():
+        if member.own(content_id) is not None:
+            wanted.setdefault(name, []).append(content_id)
+    of_it = (each for each in run.store.live_sets() if each.repository == member.live_set.repository)
+    for live_set in of_it if wanted else ():
+        found = {
+            version.content_key: member.qualified(version.content_id)
+            for version in run.store.content_versions(live_set.id)
+            if version.content_key in wanted and version.content_type != UNKNOWN_CONTENT
+        }
+        for name, earlier in found.items():
+            yield from ((content_id, earlier) for content_id in wanted.pop(name) if content_id != earlier)
+        if not wanted:
+            return

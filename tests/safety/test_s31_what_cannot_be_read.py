@@ -320,6 +320,38 @@ def test_s31_what_a_repository_could_not_read_itself_counts_by_what_was_at_its_p
     assert (True, False) == (adopted.taken in adopted.lake.paths(), adopted.garbage in adopted.lake.paths())
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["at the mark", "just before the deletion"])
+def test_s31_what_a_repository_knows_by_its_name_alone_is_what_had_the_name_before(
+    adopted: Adopted, services: LakeServices, *, late: bool
+) -> None:
+    services.collect("1", sweep=SweepParameters(max_deletes=0))
+    unknown = content("db.guest", content_id="?", metadata_location=None, content_type=UNKNOWN_CONTENT)
+
+    def breaks() -> None:
+        adopted.lake.commit("main", put(unknown))
+
+    if not late:
+        breaks()
+        adopted.lake.advance(DAYS)
+        services.collect("1", sweep=SweepParameters(max_deletes=0))  # this live set does not know the id
+    own = adopted.lake.put(f"{adopted.guest.location}/data/nobody.parquet")
+    adopted.lake.advance(DAYS)
+    report = services.collect("1", between=breaks if late else lambda: None)
+    left = adopted.lake.paths()
+    assert (True, True, False) == (own in left, adopted.taken in left, adopted.garbage in left)
+    assert 1 == report.exit_code
+    assert not any(NEVER in warning for warning in report.warnings)
+
+
+def test_s31_a_name_that_no_earlier_run_knew_stops_the_deletion(adopted: Adopted, services: LakeServices) -> None:
+    services.collect("1", sweep=SweepParameters(max_deletes=0))
+    unknown = content("db.unseen", content_id="?", metadata_location=None, content_type=UNKNOWN_CONTENT)
+    adopted.lake.commit("main", put(unknown))
+    adopted.lake.advance(DAYS)
+    before = adopted.lake.paths()
+    assert (1, before) == (services.collect("1").exit_code, adopted.lake.paths())
+
+
 def test_s31_what_a_repository_never_could_read_itself_stops_the_deletion(
     adopted: Adopted, services: LakeServices
 ) -> None:
