@@ -232,7 +232,7 @@ def _metadata(data: bytes) -> Callable[[BrokenLake], object]:
     return lambda lake: lake.replace_metadata(data)
 
 
-_REST = {"REST": Effect.STOPS}
+_BY_NAME = {"REST": Effect.FROZEN, "Nessie": Effect.FROZEN}
 _NESSIE = {"Nessie": Effect.FROZEN}
 _ONLY_REST = dict.fromkeys(sorted(LAKES.keys() - {"REST"}), Effect.NEVER)
 _ONLY_NESSIE = dict.fromkeys(sorted(LAKES.keys() - {"Nessie"}), Effect.NEVER)
@@ -250,12 +250,12 @@ def _way(title: str, effect: Effect, breaks: Callable[[BrokenLake], object], **m
 
 
 WAYS = (
-    _way("its metadata file is gone", Effect.FROZEN, _removed("metadata"), elsewhere=_REST),
-    _way("its metadata file is empty", Effect.FROZEN, _metadata(b""), elsewhere=_REST),
-    _way("its metadata file is cut off", Effect.FROZEN, _metadata(b'{"format-version": 2, "loca'), elsewhere=_REST),
-    _way("its compressed metadata file is cut off", Effect.FROZEN, _cut_compressed, elsewhere=_REST),
-    _way("its compressed metadata file is a bomb", Effect.FROZEN, _metadata_bomb, elsewhere=_REST),
-    _way("its metadata is nested too deeply", Effect.FROZEN, _metadata(b"[" * _LEVELS), elsewhere=_REST),
+    _way("its metadata file is gone", Effect.FROZEN, _removed("metadata")),
+    _way("its metadata file is empty", Effect.FROZEN, _metadata(b"")),
+    _way("its metadata file is cut off", Effect.FROZEN, _metadata(b'{"format-version": 2, "loca')),
+    _way("its compressed metadata file is cut off", Effect.FROZEN, _cut_compressed),
+    _way("its compressed metadata file is a bomb", Effect.FROZEN, _metadata_bomb),
+    _way("its metadata is nested too deeply", Effect.FROZEN, _metadata(b"[" * _LEVELS)),
     _way("its metadata may not be read", Effect.FROZEN, _denied, elsewhere=_ONLY_REST),
     _way("its metadata is some other JSON", Effect.STOPS, _metadata(b'{"hello": [1, 2]}')),
     _way("its format version is unknown", Effect.FROZEN, _field(**{"format-version": 99})),
@@ -274,7 +274,7 @@ WAYS = (
         leaves_others=True,
     ),
     _way("its location has an unknown scheme", Effect.FROZEN_ALONE, _field(location=ODD_PLACE)),
-    _way("its metadata is at a place with an unknown scheme", Effect.STOPS, _other_metadata, elsewhere=_NESSIE),
+    _way("its metadata is at a place with an unknown scheme", Effect.STOPS, _other_metadata, elsewhere=_BY_NAME),
     _way("its newest manifest list is gone", Effect.FROZEN_ALONE, _removed("manifest_list"), elsewhere=_NESSIE),
     _way(
         "its newest manifest list is empty",
@@ -299,16 +299,15 @@ WAYS = (
     ),
     _way("a manifest is a bomb", Effect.FROZEN_ALONE, _rewritten("manifest", _manifest_bomb), elsewhere=_NESSIE),
     _way("a data file is gone", Effect.COLLECTED, _removed("data")),
-    _way("all of its files are gone", Effect.FROZEN, _all_files, elsewhere=_REST),
-    _way("its catalog does not say where its metadata is", Effect.STOPS, _unplaced, elsewhere=_NOWHERE),
-    _way("its catalog answers with status 500", Effect.STOPS, _answer(500, b"{}"), elsewhere=_ONLY_REST),
-    _way("its catalog lists it and then answers 404", Effect.STOPS, _answer(404, b"{}"), elsewhere=_ONLY_REST),
-    _way("its catalog answers something else than JSON", Effect.STOPS, _answer(200, b"<html>"), elsewhere=_ONLY_REST),
+    _way("all of its files are gone", Effect.FROZEN, _all_files),
+    _way("its catalog does not say where its metadata is", Effect.FROZEN, _unplaced, elsewhere=_NOWHERE),
+    _way("its catalog answers with status 500", Effect.FROZEN, _answer(500, b"{}"), elsewhere=_ONLY_REST),
+    _way("its catalog lists it and then answers 404", Effect.FROZEN, _answer(404, b"{}"), elsewhere=_ONLY_REST),
+    _way("its catalog answers something else than JSON", Effect.FROZEN, _answer(200, b"<html>"), elsewhere=_ONLY_REST),
     _way(
         "it is a view whose metadata is gone",
         Effect.FROZEN,
         lambda lake: lake.kind.remove(_view_of(lake)),
-        elsewhere=_REST,
         before=_as_view,
     ),
     _way("it is a table of a type that nothing reads", Effect.LEFT, _delta, elsewhere=_ONLY_NESSIE),

@@ -27,7 +27,7 @@ _STYLE = f"""
 """
 _CHANGES = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
-    (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?([+-]\d\d:\d\d|Z)?", "TIME"),
+    (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?([+-]\d\d:\d\d|Z)?", "TIME"),
     (r"\d[\d,]*(\.\d+)?( min \d+)? (s|min|B|[KMG]iB|requests)\b", "NUMBER"),
     (r"\b\d+\.\d+\.\d+\b", "VERSION"),
     (r"nessie-gc-demo-\w+", "nessie-gc-demo-ID"),
