@@ -219,11 +219,11 @@ class UnknownFinder:
             wanted.setdefault(content_id, set()).add(type_)
         read = itertools.chain(_typed(whole), without)  # what is beside a version, such as its log, says nothing of it
         found = {content_id for content_id, type_ in read if type_ in wanted.get(content_id, {type_})}
-        of_parts = _ids(of_files.where("path", sorted(bad))) if bad else set[str]()
-        return found - self._read_in_part(found & of_parts, mine, bad)
+        in_doubt = _ids(failed) | (_ids(of_files.where("path", sorted(bad))) if bad else set())
+        return found - self._read_in_part(found & in_doubt, mine, bad)
 
     def _read_in_part(self, content_ids: Collection[str], files: Dataset, bad: Collection[str]) -> set[str]:
-        """Those of some contents of which each version needs a bad file, although none of them needs only bad ones.
+        """Those of some contents of which each version breaks off or needs a bad file, though some of it can be read.
 
         Args:
             content_ids: the contents.

@@ -278,15 +278,20 @@ def test_a_table_that_cannot_be_read_stops_all_where_nothing_tells_where_its_fil
     assert any("`set_aside` 'sales[.]broken'" in warning for warning in report.warnings)
 
 
-def test_s31_a_table_of_a_later_format_version_that_was_never_read_keeps_what_it_took_over(
-    catalog: Catalog, tmp_path: Path
+@pytest.mark.parametrize(
+    "breaks",
+    [lambda metadata: metadata.update({"format-version": 99}), lambda metadata: metadata["snapshots"].pop()],
+    ids=["later format version", "lost its newest snapshot"],
+)
+def test_s31_a_table_that_never_was_read_to_its_end_keeps_what_it_took_over(
+    catalog: Catalog, tmp_path: Path, breaks: Callable[[dict[str, Any]], object]
 ) -> None:
-    """The older metadata files of its log, which are kept as files, say nothing of what it needs."""
-    orders, later = write(catalog, "orders", appends=1), write(catalog, "later", appends=2)
+    """Older metadata files of its log, which are kept as files, and older snapshots do not say what it needs."""
+    orders, later = write(catalog, "orders", appends=1), write(catalog, "later", appends=6)
     taken = orphan(orders).with_name("taken.parquet")
     pq.write_table(ROWS, taken)
     later.add_files([taken.as_uri()])
-    rewrite(later, lambda metadata: metadata.update({"format-version": 99}))
+    rewrite(later, breaks)
 
     report = collect(tmp_path)
 
