@@ -308,6 +308,7 @@ WAYS = (
         "it is a view whose metadata is gone",
         Effect.FROZEN,
         lambda lake: lake.kind.remove(_view_of(lake)),
+        elsewhere={"REST": Effect.STOPS},
         before=_as_view,
     ),
     _way("it is a table of a type that nothing reads", Effect.LEFT, _delta, elsewhere=_ONLY_NESSIE),
