@@ -13,7 +13,6 @@ from nessie_gc_core.connectors import FileDeleter, SupportsVersionDeletion
 from nessie_gc_core.dataset import Dataset, task_attempt
 from nessie_gc_core.model.files import FileReference
 from nessie_gc_core.model.locations import store_of
-from nessie_gc_core.model.text import size_text
 from nessie_gc_core.model.verdicts import Outcome
 from nessie_gc_core.model.versions import FileVersion, VersionOutcome, VersionStatus
 
@@ -31,7 +30,7 @@ class OlderVersions(NamedTuple):
         return None if found is None else cls(int(found[1]), int(found[2]))
 
     def __str__(self) -> str:
-        return f"noncurrent versions deleted with it: {self.versions} ({size_text(self.bytes)})"
+        return f"noncurrent versions deleted with it: {self.versions} ({self.bytes} bytes)"  # parsed again
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,7 +206,7 @@ def test_the_command_needs_no_engine_and_prints_a_table_or_json(lake: ExpiryLake
     assert (0, 0) == (shown.exit_code, printed.exit_code)
     assert "7, 6 can expire" in shown.stdout
     assert re.search(
-        r"db\.t: 6 of 7 snapshots can expire, which frees about \S+ KB: `nessie-gc expire-snapshots --include 'db",
+        r"db\.t: 6 of 7 snapshots can expire, which frees about \S+ KiB: `nessie-gc expire-snapshots --include 'db",
         shown.stdout,
     )
     assert 6 == json.loads(printed.stdout)["tables"][0]["expirable"]

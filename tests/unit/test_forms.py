@@ -22,6 +22,7 @@ UNITS = re.compile(r"\s?(s|sec|seconds?|min|minutes?|h|hours?|d|days?|bytes?|[KM
 CLOCK = re.compile("%Y|%H")
 EXEMPT = {
     "nessie_gc_core/model/text.py": "the one place",
+    "nessie_gc_core/algorithms/with_versions.py": "the reason of an outcome, which is parsed again",
     "nessie_gc_core/engines/spark/expressions.py": "a literal of an Iceberg expression",
     "nessie_gc_core/model/policies.py": "the text by which a store knows a policy",
     "nessie_gc_core/model/sizes.py": "what to write instead of a bare number",
