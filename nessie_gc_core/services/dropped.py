@@ -28,9 +28,10 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.clocks import store_time, times_now
 from nessie_gc_core.services.finding_parameters import DroppedRule
 from nessie_gc_core.services.forgotten import ForgottenTables, InDoubtError, readable_homes
-from nessie_gc_core.services.places import Dropped, Homes, marked_live_sets, said_places
+from nessie_gc_core.services.places import Dropped, Homes, said_places
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import ASKED_AT_ONCE
+from nessie_gc_core.services.stored_versions import marked_live_sets
 
 log = logging.getLogger(__name__)
 

@@ -38,10 +38,10 @@ from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
 from nessie_gc_core.model.text import one_line, time_text
 from nessie_gc_core.services.clocks import store_ages
 from nessie_gc_core.services.finding_parameters import DroppedRule
-from nessie_gc_core.services.places import Dropped, Homes, WithFolders, distinct_places, marked_live_sets
+from nessie_gc_core.services.places import Dropped, Homes, WithFolders, distinct_places
 from nessie_gc_core.services.preconditions import check_executors
 from nessie_gc_core.services.run import SweepRun, qualified_id
-from nessie_gc_core.services.stored_versions import stored_versions
+from nessie_gc_core.services.stored_versions import marked_live_sets, stored_versions
 
 log = logging.getLogger(__name__)
 

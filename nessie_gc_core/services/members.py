@@ -22,9 +22,9 @@ from nessie_gc_core.errors import (
 )
 from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus, is_of_several, marked_with
 from nessie_gc_core.model.text import one_line
-from nessie_gc_core.services.places import marked_live_sets
 from nessie_gc_core.services.preconditions import check_made_from
 from nessie_gc_core.services.run import Member, Run
+from nessie_gc_core.services.stored_versions import marked_live_sets
 
 READ_ERRORS = (ServiceUnavailableError, AccessDeniedError, RepositoryError)
 """What a repository raises that cannot be read; it says nothing about the others."""

@@ -17,9 +17,10 @@ from nessie_gc_core.errors import SafetyError, UnknownLocationError
 from nessie_gc_core.model.live_sets import LiveSet
 from nessie_gc_core.model.locations import LocationRules, home_of_metadata
 from nessie_gc_core.model.text import time_text
-from nessie_gc_core.services.places import Dropped, marked_live_sets, said_places
+from nessie_gc_core.services.places import Dropped, WithFolders, distinct_places
 from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import ASKED_AT_ONCE
+from nessie_gc_core.services.stored_versions import marked_live_sets, stored_versions
 
 MOST_SHARED = 100
 """So many locations that are shared with one other repository are looked for."""
@@ -34,7 +35,7 @@ class OtherRepositories:
     """
 
     def __init__(self, run: SweepRun, rules: LocationRules) -> None:
-        self._store, self._rules, self._spellings = run.store, rules, Spellings(rules)
+        self._run, self._store, self._rules, self._spellings = run, run.store, rules, Spellings(rules)
         mine = {member.live_set.repository for member in run.members}
         names = [name for name in run.store.repositories() if name not in mine]
         self._live_sets: dict[str, list[LiveSet]] = {name: [] for name in names}
@@ -113,10 +114,14 @@ class OtherRepositories:
         for content_id, location in self._store.base_locations(live_set.id):
             located.add(content_id)
             yield location
-        for version in self._store.content_versions(live_set.id):
-            yield from said_places(version)
-            if version.content_id not in located and version.metadata_location is not None:
-                yield home_of_metadata(version.metadata_location)
+        versions, _ = stored_versions(self._run, {live_set.id: 0}, of_the_past=True)
+        with_folders = versions.flat_map(WithFolders()).checkpoint()
+        for said in distinct_places(with_folders):
+            yield from (raw for raw in said if raw is not None)
+        elsewhere = with_folders.where("content_id", sorted(located), negate=True) if located else with_folders
+        for folder, _ in distinct_places(elsewhere):
+            if folder is not None:
+                yield home_of_metadata(folder)
 
     def _is_located(self, live_set: LiveSet) -> bool:
         return next(iter(self._store.base_locations(live_set.id)), None) is not None

@@ -11,16 +11,14 @@ import pyarrow as pa
 from nessie_gc_core.algorithms.expand import ReadVersions
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.batches import in_schema, to_texts, version_rows
-from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.relations import CONTENT_VERSIONS, PROBLEM, VERSION_FILES
 from nessie_gc_core.model.repository import ContentVersion
-from nessie_gc_core.services.run import Run, SweepRun
+from nessie_gc_core.services.run import SweepRun
 from nessie_gc_core.services.scope import readers_of
 
 _SAID = pa.schema([pa.field("folder", pa.string()), CONTENT_VERSIONS.field("location")])
 _HOMES = pa.schema([VERSION_FILES.field("content_id"), VERSION_FILES.field("location")])
 _UNREADABLE = pa.schema([VERSION_FILES.field("path"), VERSION_FILES.field("missing")])
-_NOT_MARKED = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.IDENTIFY_FAILED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +118,3 @@ def distinct_places(versions: Dataset) -> Iterator[tuple[str | None, str | None]
     with closing(versions.select(_SAID).distinct(_SAID.names).batches()) as batches:
         for batch in batches:
             yield from zip(*(batch.column(name).to_pylist() for name in _SAID.names), strict=True)
-
-
-def marked_live_sets(run: Run) -> Iterator[LiveSet]:
-    """All live sets of the store that were marked to their end, whatever their repository."""
-    return (live_set for live_set in run.store.live_sets() if live_set.status not in _NOT_MARKED)

@@ -19,8 +19,8 @@ from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.services.looked_at import LookedAt
 from nessie_gc_core.services.marked import freeze_translated
 from nessie_gc_core.services.members import READ_ERRORS
-from nessie_gc_core.services.run import Member, SweepRun
-from nessie_gc_core.services.scope import Scope, qualified
+from nessie_gc_core.services.run import Member, SweepRun, qualified
+from nessie_gc_core.services.scope import Scope
 from nessie_gc_core.services.set_aside import set_aside_of_moved
 from nessie_gc_core.services.shared_places import freeze_for_unread
 

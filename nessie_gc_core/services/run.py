@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from nessie_gc_core.config.connectors import ConnectorChoice
 from nessie_gc_core.connectors import LiveSetStore, RepositoryConnector
 from nessie_gc_core.dataset import Engine
 from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.times import Clock, Elapsed, elapsed_seconds, utc_now
 from nessie_gc_core.plugins import PluginRegistry
 from nessie_gc_core.services.lease import Lease
@@ -146,6 +147,15 @@ class Member:
 def qualified_id(content_id: str, number: int) -> str:
     """A content id of the repository with a number (:meth:`Member.qualified`)."""
     return f"{number}{_PARTS}{content_id}" if number else content_id
+
+
+def qualified(versions: Iterable[ContentVersion], number: int) -> Iterator[ContentVersion]:
+    """The same content versions of the repository with a number, their ids qualified."""
+    if not number:
+        yield from versions
+        return
+    for version in versions:
+        yield replace(version, content_id=qualified_id(version.content_id, number))
 
 
 def number_of(qualified: str) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
+
 from nessie_gc_core.algorithms.in_quarantine import HeldPlaces
 from nessie_gc_core.algorithms.read_ahead import in_pieces
 from nessie_gc_core.algorithms.remembered import Remembered
@@ -15,10 +17,13 @@ from nessie_gc_core.algorithms.unknown import UnknownFinder
 from nessie_gc_core.connectors import ContentToFiles, SupportsQuarantine
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.model.locations import LocationRules
-from nessie_gc_core.model.relations import EXPANDED_FILES
+from nessie_gc_core.model.relations import CONTENT_VERSIONS, EXPANDED_FILES
 from nessie_gc_core.model.repository import UNKNOWN_CONTENT, ContentVersion
 from nessie_gc_core.services.preconditions import check_executors
-from nessie_gc_core.services.run import Member, SweepRun, qualified_id
+from nessie_gc_core.services.run import Member, SweepRun, qualified
+from nessie_gc_core.services.stored_versions import marked_live_sets, stored_versions
+
+_NAMED = pa.schema([CONTENT_VERSIONS.field("content_id"), CONTENT_VERSIONS.field("content_key")])
 
 ASKED_AT_ONCE = 1000
 """Of how many contents the live-set store is asked at once."""
@@ -96,15 +101,6 @@ def scope_over(plan: SweepPlan, types: Iterable[str], run: SweepRun, names: Mapp
     return Scope(plan=plan, index=UnitIndex.of(plan), readers=readers, finder=finder, known=known, names=names)
 
 
-def qualified(versions: Iterable[ContentVersion], number: int) -> Iterator[ContentVersion]:
-    """The same content versions of the repository with a number, their ids qualified."""
-    if not number:
-        yield from versions
-        return
-    for version in versions:
-        yield replace(version, content_id=qualified_id(version.content_id, number))
-
-
 def unknown_finder(run: SweepRun, plan: SweepPlan, readers: Sequence[type[ContentToFiles]]) -> UnknownFinder:
     """What finds out which contents of the run's live sets are unknown."""
     return UnknownFinder(
@@ -166,14 +162,11 @@ def _earlier_ids(run: SweepRun, member: Member, names: Mapping[str, str]) -> Ite
     for content_id, name in names.items():
         if member.own(content_id) is not None:
             wanted.setdefault(name, []).append(content_id)
-    of_it = (each for each in run.store.live_sets() if each.repository == member.live_set.repository)
+    of_it = (each for each in marked_live_sets(run) if each.repository == member.live_set.repository)
     for live_set in of_it if wanted else ():
-        found = {
-            version.content_key: member.qualified(version.content_id)
-            for version in run.store.content_versions(live_set.id)
-            if version.content_key in wanted and version.content_type != UNKNOWN_CONTENT
-        }
-        for name, earlier in found.items():
-            yield from ((content_id, earlier) for content_id in wanted.pop(name) if content_id != earlier)
+        versions, _ = stored_versions(run, {live_set.id: member.number}, of_the_past=True)
+        known = versions.where("content_key", sorted(wanted)).where("content_type", [UNKNOWN_CONTENT], negate=True)
+        for row in known.select(_NAMED).distinct(list(_NAMED.names)).summary().to_pylist():
+            yield from ((content_id, row["content_id"]) for content_id in wanted.pop(row["content_key"], ()))
         if not wanted:
             return

@@ -15,14 +15,13 @@ from nessie_gc_core.connectors import LiveSetStore, SupportsVersionParts
 from nessie_gc_core.dataset import Dataset
 from nessie_gc_core.errors import NessieGcError, SafetyError, StoreError
 from nessie_gc_core.model.batches import Row, rows_to_versions, to_batches, version_row, version_rows
-from nessie_gc_core.model.live_sets import LiveSet
+from nessie_gc_core.model.live_sets import LiveSet, LiveSetStatus
 from nessie_gc_core.model.next_steps import next_call
 from nessie_gc_core.model.relations import CONTENT_VERSIONS
 from nessie_gc_core.model.repository import ContentVersion
 from nessie_gc_core.model.row_digests import RowsDigest, RowValues
 from nessie_gc_core.model.text import one_line
-from nessie_gc_core.services.run import Run, own_id
-from nessie_gc_core.services.scope import qualified
+from nessie_gc_core.services.run import Run, own_id, qualified
 
 READ_BY_WORKERS = 100_000
 """From so many content versions on they do not pass the driver, where the store can be read in parts."""
@@ -32,6 +31,7 @@ MOST_LANES = 16
 """How many parts are read at once: each has a connection to the store, and databases have few."""
 _CHECKED_AT_ONCE = 1_000
 """Of how many content versions the digest is added up at once."""
+_NOT_MARKED = frozenset({LiveSetStatus.IDENTIFY_IN_PROGRESS, LiveSetStatus.IDENTIFY_FAILED})
 _PARTS = pa.schema(
     [
         pa.field("lane", pa.int64(), nullable=False),
@@ -66,6 +66,11 @@ class _Wanted(NamedTuple):
     id: UUID
     number: int
     versions: int
+
+
+def marked_live_sets(run: Run) -> Iterator[LiveSet]:
+    """All live sets of the store that were marked to their end, whatever their repository."""
+    return (live_set for live_set in run.store.live_sets() if live_set.status not in _NOT_MARKED)
 
 
 def stored_versions(

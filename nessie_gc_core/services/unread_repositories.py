@@ -9,9 +9,9 @@ import pyarrow as pa
 from nessie_gc_core.algorithms.units import SweepPlan
 from nessie_gc_core.errors import UnknownLocationError
 from nessie_gc_core.model.locations import home_of_metadata
-from nessie_gc_core.services.places import WithFolders, distinct_places, marked_live_sets
+from nessie_gc_core.services.places import WithFolders, distinct_places
 from nessie_gc_core.services.run import Member, SweepRun
-from nessie_gc_core.services.stored_versions import stored_versions
+from nessie_gc_core.services.stored_versions import marked_live_sets, stored_versions
 
 
 def freeze_unread_repositories(plan: SweepPlan, run: SweepRun, *homes: pa.Table) -> None:

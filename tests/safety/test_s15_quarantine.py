@@ -239,7 +239,7 @@ def test_s15_a_killed_restore_goes_on_and_is_never_purged(
     lake.faults.deleting_dies.clear()
     report = purge(services)
     assert (0, 3, 1) == (report.done.files, report.blocked.files, report.exit_code)
-    assert "finish it with 'restore'" in str(report)
+    assert "finish it with `restore(matching='" in str(report)
     assert 3 == restore(services).done.files
     assert before == contents(lake, DEAD)
     assert not any(path.startswith(PLACE) for path in lake.paths())
