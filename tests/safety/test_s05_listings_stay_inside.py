@@ -66,7 +66,7 @@ def test_s05_a_lister_with_a_defect_of_its_own_stops_its_base(
     report = services.collect("1")
     assert dead["bad"] in lake.paths()
     assert dead["good"] not in lake.paths()
-    assert {HERE: "oops"} == report.unknown
+    assert {HERE: "ZeroDivisionError: oops"} == report.unknown
 
 
 def test_s05_a_listing_that_shows_nothing_of_what_is_needed_stops_its_base(
