@@ -532,7 +532,7 @@ def test_a_scheduler_whose_store_was_never_there_says_so(bench: Bench, monkeypat
 def test_a_run_that_cannot_be_looked_after_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeWork, "wait", lambda *_: [].pop())
     run = run_once(bench)
-    assert (RunStatus.FAILED, "pop from empty list") == (run.status, run.error)
+    assert (RunStatus.FAILED, "IndexError: pop from empty list") == (run.status, run.error)
     assert [True] == bench.runner.works[0].stops
 
 
