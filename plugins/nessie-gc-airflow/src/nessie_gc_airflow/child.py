@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -13,7 +14,6 @@ from enum import Enum
 from typing import IO
 
 from nessie_gc_airflow.calls import USAGE, Call, CallError, Result, Runner
-from nessie_gc_core.model.parsing import parsed_json
 
 log = logging.getLogger(__name__)
 
@@ -105,8 +105,8 @@ def _signal(process: subprocess.Popen[str], number: int) -> None:
 def _result(service: str, printed: bytes, exit_code: int) -> Result:
     """What a child printed, which ends a report with 0 or 1, and an error with any other than 0."""
     try:
-        body = parsed_json(printed)
-    except ValueError:
+        body = json.loads(printed)
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
         raise CallError(f"{service}: no report, exit code {exit_code}; see the log", may_retry=exit_code != USAGE)
