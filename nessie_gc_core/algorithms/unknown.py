@@ -38,8 +38,7 @@ _UNLISTED = "a content that its catalog lists and could not read had files here;
 _CONTENT = pa.schema([VERSION_FILES.field("content_id")])
 _NAMED = pa.schema([*_CONTENT, VERSION_FILES.field("path")])
 _VERSION = pa.schema([CONTENT_VERSIONS.field("metadata_location")])
-_WHICH = pa.schema([*_CONTENT, *_VERSION])
-_TYPED = pa.schema([VERSION_FILES.field("content_id"), VERSION_FILES.field("content_type")])
+_WHICH = pa.schema([*_CONTENT, VERSION_FILES.field("content_type"), *_VERSION])
 
 MAX_PROBLEMS = 10_000
 """With more unreadable files than this, everything is frozen: the cause is then not the files."""
@@ -212,18 +211,14 @@ class UnknownFinder:
         complete = mine.where("path", sorted(broken_off), negate=True) if broken_off else mine
         of_files = mine.where("kind", self._expandable or [PROBLEM])
         whole = of_files.where("path", sorted(bad), negate=True) if bad else of_files
-        with_files = {content_id for content_id, _ in _typed(of_files)}
-        without = ((content_id, type_) for content_id, type_ in _typed(complete) if content_id not in with_files)
-        wanted: dict[str, set[str]] = {}
-        for content_id, type_ in _typed(failed):
-            wanted.setdefault(content_id, set()).add(type_)
-        read = itertools.chain(_typed(whole), without)  # what is beside a version, such as its log, says nothing of it
-        found = {content_id for content_id, type_ in read if type_ in wanted.get(content_id, {type_})}
+        found = _ids(whole) | (_ids(complete) - _ids(of_files))  # the others have no files at all
         in_doubt = _ids(failed) | (_ids(of_files.where("path", sorted(bad))) if bad else set())
         return found - self._read_in_part(found & in_doubt, mine, bad)
 
     def _read_in_part(self, content_ids: Collection[str], files: Dataset, bad: Collection[str]) -> set[str]:
         """Those of some contents of which each version breaks off or needs a bad file, though some of it can be read.
+
+        What is of another type than these versions, such as the log beside them, says nothing of what they need.
 
         Args:
             content_ids: the contents.
@@ -238,7 +233,8 @@ class UnknownFinder:
         named = files.where("kind", [FileKind.METADATA]).select(_NAMED)
         roots = rows.where("kind", [FileKind.METADATA]).semi_join(named, list(_NAMED.names))
         broken = rows.where("kind", [PROBLEM]).union(rows.where("path", sorted(bad))).select(_WHICH)
-        return set(content_ids) - _ids(roots.anti_join(broken, list(_WHICH.names)))
+        whole = roots.semi_join(broken, ["content_id", "content_type"]).anti_join(broken, list(_WHICH.names))
+        return set(content_ids) - _ids(whole)
 
     @property
     def _expandable(self) -> list[str]:
@@ -339,9 +335,3 @@ def _ids(rows: Dataset) -> set[str]:
     """Ids of the contents of which there is a row."""
     found = rows.select(_CONTENT).distinct(list(_CONTENT.names)).batches()
     return {content_id for batch in found for (content_id,) in to_texts(batch, "content_id")}
-
-
-def _typed(version_files: Dataset) -> set[tuple[str, str]]:
-    """Ids and types of the contents of which there is a row."""
-    found = version_files.select(_TYPED).distinct(list(_TYPED.names)).batches()
-    return {(content_id, type_) for batch in found for content_id, type_ in to_texts(batch, *_TYPED.names)}

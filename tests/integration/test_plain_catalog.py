@@ -280,8 +280,12 @@ def test_a_table_that_cannot_be_read_stops_all_where_nothing_tells_where_its_fil
 
 @pytest.mark.parametrize(
     "breaks",
-    [lambda metadata: metadata.update({"format-version": 99}), lambda metadata: metadata["snapshots"].pop()],
-    ids=["later format version", "lost its newest snapshot"],
+    [
+        lambda metadata: metadata.update({"format-version": 99}),
+        lambda metadata: metadata["snapshots"].pop(),
+        lambda metadata: Path(metadata["snapshots"][-1]["manifest-list"].removeprefix("file://")).write_bytes(b""),
+    ],
+    ids=["later format version", "lost its newest snapshot", "newest manifest list is empty"],
 )
 def test_s31_a_table_that_never_was_read_to_its_end_keeps_what_it_took_over(
     catalog: Catalog, tmp_path: Path, breaks: Callable[[dict[str, Any]], object]
