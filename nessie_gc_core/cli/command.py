@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -261,7 +262,7 @@ class GcCommand(click.Command):
         session.options = OptionsOfCall(
             command=session.command,
             given=Call(ctx).given(),
-            options=_names_by_command(ctx.find_root().command),
+            options_by_command=partial(_names_by_command, ctx.find_root().command),
             config=session.config_given,
             of_job=session.of_job,
         )

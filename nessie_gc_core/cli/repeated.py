@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,8 +42,8 @@ class OptionsOfCall:
     command: str
     """The command that was called."""
     given: Given
-    options: Mapping[str, Collection[str]]
-    """The names of the options and arguments of each command, by its words."""
+    options_by_command: Callable[[], Mapping[str, Collection[str]]]
+    """Gives the names of the options and arguments of each command, by its words; asked where a command is proposed."""
     config: str | None = None
     """The configuration file, where the call names one."""
     of_job: Collection[str] = field(default=())
@@ -55,12 +55,13 @@ class OptionsOfCall:
         Args:
             words: what it has, without the program.
         """
-        name = next((name for name in (" ".join(words[:2]), *words[:1]) if name in self.options), None)
+        options = self.options_by_command()
+        name = next((name for name in (" ".join(words[:2]), *words[:1]) if name in options), None)
         if name is None or "--help" in words:
             return More()
         config = [] if self.config is None or "--config" in words else ["--config", self.config]
         try:
-            found = list(self._found(name, {word.partition("=")[0] for word in words}))
+            found = list(self._found(name, options[name], {word.partition("=")[0] for word in words}))
         except NessieGcError:  # what is wrong with an option is said elsewhere
             found = []
         return More(
@@ -68,14 +69,16 @@ class OptionsOfCall:
             variables=list(dict.fromkeys(variable for _, names in found for variable in names)),
         )
 
-    def _found(self, name: str, flags: Collection[str]) -> Iterator[tuple[list[str], list[str]]]:
+    def _found(
+        self, name: str, options: Collection[str], flags: Collection[str]
+    ) -> Iterator[tuple[list[str], list[str]]]:
         """The words of each option that is repeated, and the variables of what may be secret in it."""
         registry = installed().without(self.given.settings(PluginSettings).disable_plugin)
         settings, parameters = _fields(SETTINGS), _fields(_parameters_of(self.command))
         goes_on = name == self.command or any({name, self.command} <= each for each in _TOGETHER)
         apart = _NEVER if "--resume" in flags else _NEVER | {"outcomes_to"}  # a file that a resumed sweep goes on with
         for option, (group, declared) in (settings | (parameters if goes_on else {})).items():
-            if option in apart or option not in self.options[name] or _flag(option) in flags:
+            if option in apart or option not in options or _flag(option) in flags:
                 continue
             if self._is_own(option):
                 value = plain_value(getattr(self.given.settings(group), option))
