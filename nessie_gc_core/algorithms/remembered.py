@@ -21,7 +21,7 @@ class Remembered:
     all_locations: Callable[[], Iterable[tuple[str, str]]]
     """The same of all content ids."""
     earlier_ids: Callable[[Mapping[str, str]], Iterable[tuple[str, str]]]
-    """Of content ids with names, each with the id of the content that had the name when its catalog last read it."""
+    """Of content ids with names, each with all ids that had the name when the catalog could last read it."""
     reached_of: Callable[[Collection[str]], Iterable[ReachedPlace]]
     """Whether some content ids were ever read, and what they reached then (S31)."""
     tombstones: Callable[[Iterable[str]], Collection[str]]

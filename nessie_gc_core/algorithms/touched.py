@@ -128,11 +128,11 @@ class TouchedFinder:
                 if location in at:
                     before.setdefault(content_id, set()).update(at[location])
         for remembered in self.remembered:
-            named = dict(remembered.earlier_ids(names))
-            for earlier, location in remembered.locations_of(sorted(named.values())):
-                touched.add(earlier, location, index)
-            for content_id, earlier in named.items():
+            named = list(remembered.earlier_ids(names))
+            for content_id, earlier in named:
                 before.setdefault(earlier, set()).add(content_id)
+            for earlier, location in remembered.locations_of(sorted({earlier for _, earlier in named})):
+                touched.add(earlier, location, index)
         found = Touched()
         self.add_reached(sorted(before), found)
         touched.prefixes |= found.prefixes

@@ -109,7 +109,7 @@ class UnreadContents:
     def find_earlier(self, remembered: Iterable[Remembered]) -> None:
         """Adds where a content was that its repository knows by nothing but its name now, and could read before."""
         for each in remembered if self.nowhere else ():
-            now = {earlier: content_id for content_id, earlier in each.earlier_ids(self.nowhere)}
+            now = {earlier: content_id for content_id, earlier in each.earlier_ids(self.nowhere)}  # one id by name
             for earlier, location in each.locations_of(sorted(now)):
                 self.unknown[location] = self.unknown_ids[now[earlier]]
                 self.nowhere.pop(now[earlier], None)

@@ -128,6 +128,7 @@ def remembered(run: SweepRun) -> list[Remembered]:
 
 def _remembered(run: SweepRun, member: Member) -> Remembered:
     store, live_set = run.store, member.live_set
+    earlier: dict[str, set[str]] = {}
 
     def own(ids: Iterable[str]) -> Iterator[list[str]]:
         return in_pieces((id_ for id_ in map(member.own, ids) if id_ is not None), ASKED_AT_ONCE)
@@ -146,7 +147,7 @@ def _remembered(run: SweepRun, member: Member) -> Remembered:
         all_locations=lambda: (
             (member.qualified(seen.content_id), seen.location) for seen in store.seen_contents(live_set.repository)
         ),
-        earlier_ids=lambda names: _earlier_ids(run, member, names),
+        earlier_ids=lambda names: _earlier_ids(run, member, names, earlier),
         reached_of=lambda ids: (
             replace(reached, content_id=member.qualified(reached.content_id))
             for some in own(ids)
@@ -156,17 +157,27 @@ def _remembered(run: SweepRun, member: Member) -> Remembered:
     )
 
 
-def _earlier_ids(run: SweepRun, member: Member, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """By the newest live set of the repository in which a content of the name has an id of its own."""
-    wanted: dict[str, list[str]] = {}
-    for content_id, name in names.items():
-        if member.own(content_id) is not None:
-            wanted.setdefault(name, []).append(content_id)
+def _earlier_ids(
+    run: SweepRun, member: Member, names: Mapping[str, str], known: dict[str, set[str]]
+) -> Iterator[tuple[str, str]]:
+    """By the newest live set of the repository in which contents of the name have ids of their own.
+
+    Args:
+        run: the run.
+        member: the repository.
+        names: of contents by their ids.
+        known: the ids by names that were looked for before; this adds those that it looks for.
+    """
+    mine = {content_id: name for content_id, name in names.items() if member.own(content_id) is not None}
+    wanted = set(mine.values()) - known.keys()
     of_it = (each for each in marked_live_sets(run) if each.repository == member.live_set.repository)
     for live_set in of_it if wanted else ():
         versions, _ = stored_versions(run, {live_set.id: member.number}, of_the_past=True)
-        known = versions.where("content_key", sorted(wanted)).where("content_type", [UNKNOWN_CONTENT], negate=True)
-        for row in known.select(_NAMED).distinct(list(_NAMED.names)).summary().to_pylist():
-            yield from ((content_id, row["content_id"]) for content_id in wanted.pop(row["content_key"], ()))
+        listed = versions.where("content_key", sorted(wanted)).where("content_type", [UNKNOWN_CONTENT], negate=True)
+        for row in listed.select(_NAMED).distinct(list(_NAMED.names)).summary().to_pylist():
+            known.setdefault(row["content_key"], set()).add(row["content_id"])
+        wanted -= known.keys()
         if not wanted:
-            return
+            break
+    known.update((name, set()) for name in wanted)
+    yield from ((content_id, each) for content_id, name in mine.items() for each in sorted(known[name]))
