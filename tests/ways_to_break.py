@@ -233,7 +233,6 @@ def _metadata(data: bytes) -> Callable[[BrokenLake], object]:
 
 
 _BY_NAME = {"REST": Effect.FROZEN, "Nessie": Effect.FROZEN}
-_NESSIE = {"Nessie": Effect.FROZEN}
 _ONLY_REST = dict.fromkeys(sorted(LAKES.keys() - {"REST"}), Effect.NEVER)
 _ONLY_NESSIE = dict.fromkeys(sorted(LAKES.keys() - {"Nessie"}), Effect.NEVER)
 _NOWHERE = {"SQL": Effect.FROZEN_ALONE, "Nessie": Effect.NEVER}
@@ -275,29 +274,26 @@ WAYS = (
     ),
     _way("its location has an unknown scheme", Effect.FROZEN_ALONE, _field(location=ODD_PLACE)),
     _way("its metadata is at a place with an unknown scheme", Effect.STOPS, _other_metadata, elsewhere=_BY_NAME),
-    _way("its newest manifest list is gone", Effect.FROZEN_ALONE, _removed("manifest_list"), elsewhere=_NESSIE),
+    _way("its newest manifest list is gone", Effect.FROZEN, _removed("manifest_list")),
     _way(
         "its newest manifest list is empty",
-        Effect.FROZEN_ALONE,
+        Effect.FROZEN,
         _rewritten("manifest_list", lambda _: b""),
-        elsewhere=_NESSIE,
     ),
     _way(
         "its newest manifest list is cut off",
-        Effect.FROZEN_ALONE,
+        Effect.FROZEN,
         _rewritten("manifest_list", _half),
-        elsewhere=_NESSIE,
     ),
-    _way("a manifest is gone", Effect.FROZEN_ALONE, _removed("manifest"), elsewhere=_NESSIE),
-    _way("a manifest is cut off", Effect.FROZEN_ALONE, _rewritten("manifest", _half), elsewhere=_NESSIE),
-    _way("a manifest has a wrong bit", Effect.FROZEN_ALONE, _rewritten("manifest", _wrong_bit), elsewhere=_NESSIE),
+    _way("a manifest is gone", Effect.FROZEN, _removed("manifest")),
+    _way("a manifest is cut off", Effect.FROZEN, _rewritten("manifest", _half)),
+    _way("a manifest has a wrong bit", Effect.FROZEN, _rewritten("manifest", _wrong_bit)),
     _way(
         "a manifest has fewer entries than its list counts",
-        Effect.FROZEN_ALONE,
+        Effect.FROZEN,
         _rewritten("manifest", lambda data: with_records(data, lambda _: [])),
-        elsewhere=_NESSIE,
     ),
-    _way("a manifest is a bomb", Effect.FROZEN_ALONE, _rewritten("manifest", _manifest_bomb), elsewhere=_NESSIE),
+    _way("a manifest is a bomb", Effect.FROZEN, _rewritten("manifest", _manifest_bomb)),
     _way("a data file is gone", Effect.COLLECTED, _removed("data")),
     _way("all of its files are gone", Effect.FROZEN, _all_files),
     _way("its catalog does not say where its metadata is", Effect.FROZEN, _unplaced, elsewhere=_NOWHERE),
